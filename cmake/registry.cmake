@@ -1,0 +1,26 @@
+# hearth_registry(FOLDER TYPE HEADER) — the folder is the registry. Each src/FOLDER/<file>.cpp defines
+#   extern const TYPE <last folder>_<file>;
+# and this writes all_<last folder>() over them, declared in HEADER as
+#   std::span<const TYPE* const> all_<last folder>();
+function(hearth_registry folder type header)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cpp)
+  list(FILTER files EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
+  get_filename_component(prefix ${folder} NAME)
+  string(REGEX REPLACE "/.*" "" room ${folder})
+  set(declarations "")
+  set(entries "")
+  set(count 0)
+  foreach(file ${files})
+    get_filename_component(stem ${file} NAME_WE)
+    string(APPEND declarations "extern const ${type} ${prefix}_${stem};\n")
+    string(APPEND entries "    &${prefix}_${stem},\n")
+    math(EXPR count "${count} + 1")
+  endforeach()
+  set(out ${CMAKE_BINARY_DIR}/registry/${prefix}_registry.cpp)
+  set(text "// Written by cmake/registry.cmake from the files in src/${folder}.\n#include \"${header}\"\n\n#include <array>\n\nnamespace hearth {\n${declarations}\nstd::span<const ${type}* const> all_${prefix}() {\n  static const std::array<const ${type}*, ${count}> table{\n${entries}  };\n  return table;\n}\n}  // namespace hearth\n")
+  file(CONFIGURE OUTPUT ${out} CONTENT "${text}" @ONLY)
+  get_target_property(kind hearth_${room} TYPE)
+  if(kind STREQUAL "STATIC_LIBRARY")
+    target_sources(hearth_${room} PRIVATE ${out})
+  endif()
+endfunction()
