@@ -19,7 +19,7 @@
 
 namespace hearth {
 
-struct EngineMetrics;  // obs: the series the engine moves
+class EngineMetrics;  // engine_metrics.h; must outlive the engine
 
 enum class SchedulingPolicy { fcfs, priority };
 
