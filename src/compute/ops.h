@@ -7,6 +7,7 @@
 //           f32; ids, positions and tables i32. Accumulation f32 or better.
 // Order     what one row (one token of one sequence) gets depends on that row, its sequence's cache and the weights only: not
 //           on T, on the other rows, on how a prompt was cut into chunks, nor on the number of threads. Bit for bit.
+// Strides   rows are contiguous except where a card says "outer strides free" (the last axis always is contiguous).
 // Aliasing  out may be the input of the same shape where the card says "in place"; else no overlap.
 // Errors    none at run time: shapes are checked by CheckedOps in tests. load_matrix throws StartupError.
 // Threads   one caller at a time.
@@ -48,6 +49,13 @@ struct Experts {
 enum class RopeStyle { half_split, adjacent };         // pairs (i, i + R/2), or (2i, 2i + 1)
 enum class HeadMap { grouped, tiled };                 // key head of value head h: h / (Hv / Hk), or h mod Hk
 
+// What happens to the activations of a product x · Wᵀ before they meet the weights (which are exact as stored); sums are f32
+// or better. A test's tolerance follows from it.
+//   f32    nothing
+//   bf16   each number is rounded to bf16
+//   q8_32, q8_256   each run of 32 (256) numbers becomes int8 · (largest magnitude / 127)
+enum class Arithmetic { f32, bf16, q8_32, q8_256 };
+
 class Ops {
  public:
   virtual ~Ops() = default;
@@ -57,6 +65,8 @@ class Ops {
 
   // Takes parts stacked by rows (same format and cols) into the backend's form. Reads the parts during the call only.
   virtual Matrix load_matrix(std::span<const StoredMatrix> parts) = 0;
+  // How linear, linear_many and moe compute with this matrix.
+  virtual Arithmetic arithmetic(const Matrix& w) const { (void)w; return Arithmetic::f32; }
   // Bytes of scratch that steps of at most max_tokens rows need, given the matrices loaded so far; reserve() takes it.
   virtual std::size_t workspace_bytes(std::int64_t max_tokens) { (void)max_tokens; return 0; }
   virtual void reserve(std::int64_t max_tokens) { (void)max_tokens; }

@@ -64,7 +64,7 @@ Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const {
   HEARTH_CHECK(axis < rank && 0 <= begin && begin <= end && end <= dim(axis));
   Tensor t = *this;
   const auto a = static_cast<std::size_t>(axis);
-  t.data = static_cast<char*>(data) + begin * stride[a] * dtype_bytes(dtype);
+  if (data != nullptr) t.data = static_cast<char*>(data) + begin * stride[a] * dtype_bytes(dtype);
   t.shape[a] = end - begin;
   return t;
 }
@@ -77,6 +77,18 @@ Tensor Tensor::select(int axis, std::int64_t index) const {
     t.stride[static_cast<std::size_t>(i)] = stride[static_cast<std::size_t>(i + 1)];
   }
   --t.rank;
+  return t;
+}
+
+Tensor Tensor::heads(std::int64_t n) const {
+  HEARTH_CHECK(0 < rank && rank < 4 && n > 0 && dim(-1) % n == 0);
+  Tensor t = *this;
+  const auto last = static_cast<std::size_t>(rank - 1);
+  t.shape[last] = n;
+  t.shape[last + 1] = shape[last] / n;
+  t.stride[last] = t.shape[last + 1];
+  t.stride[last + 1] = 1;
+  ++t.rank;
   return t;
 }
 

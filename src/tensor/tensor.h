@@ -45,6 +45,7 @@ struct Tensor {
   Tensor view(std::initializer_list<std::int64_t> new_shape) const;  // contiguous only; same size
   Tensor slice(int axis, std::int64_t begin, std::int64_t end) const;  // [begin, end) of one axis
   Tensor select(int axis, std::int64_t index) const;                 // drops the axis; not the last
+  Tensor heads(std::int64_t n) const;                                // last axis n·d becomes [n, d]; outer strides stay
   std::string describe() const;                                      // "f32 [5, 128]"
 };
 
