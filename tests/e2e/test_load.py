@@ -1,0 +1,136 @@
+"""Many clients at once, clients that leave, memory that comes back."""
+import concurrent.futures
+import json
+import signal
+import socket
+import threading
+import time
+import urllib.request
+
+import pytest
+
+from conftest import GOLDEN, TINY_MOE, client, module_server
+
+server = module_server(TINY_MOE, "--max-num-seqs", "16", "--max-model-len", "1024", "--max-num-batched-tokens", "128",
+                       "--generation-config", "vllm")
+PROMPTS = json.loads((GOLDEN / "qwen3_5_moe_tiny" / "goldens_bf16" / "goldens.json").read_text())["prompts"]
+CASES = [p for p in PROMPTS.values() if p.get("greedy")]
+
+
+def complete(server, case):
+    body = json.dumps({"prompt": case["ids"], "max_tokens": 64, "temperature": 0, "ignore_eos": True,
+                       "return_token_ids": True}).encode()
+    request = urllib.request.Request(server.url + "/v1/completions", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=300) as reply:
+        return json.load(reply)["choices"][0]["token_ids"]
+
+
+@pytest.mark.parametrize("clients", [32, 256])
+def test_many_clients_at_once_get_what_one_gets(server, clients):
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        jobs = [(CASES[i % len(CASES)], pool.submit(complete, server, CASES[i % len(CASES)])) for i in range(clients)]
+        for case, job in jobs:
+            assert job.result() == case["greedy"]
+    assert server.metric("vllm:num_requests_running") == 0
+    assert server.metric("vllm:num_requests_waiting") == 0
+
+
+def raw_request(server, path, body):
+    data = json.dumps(body).encode()
+    s = socket.create_connection(("127.0.0.1", server.port))
+    s.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+              .encode() + data)
+    return s
+
+
+def wait_until(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_client_gone_in_decode(server, stream):
+    before = server.metric("vllm:generation_tokens_total")
+    s = raw_request(server, "/v1/completions", {"prompt": CASES[0]["ids"], "max_tokens": 900, "temperature": 0, "ignore_eos": True,
+                                                 "stream": stream})
+    assert wait_until(lambda: server.metric("vllm:num_requests_running") == 1)
+    s.close()
+    assert wait_until(lambda: server.metric("vllm:num_requests_running") == 0)
+    assert wait_until(lambda: server.metric("vllm:kv_cache_usage_perc") == 0)
+    assert server.metric("vllm:generation_tokens_total") - before < 900
+
+
+def test_client_gone_in_prefill(server):
+    ids = (CASES[-1]["ids"] * 8)[:1000]
+    sockets = [raw_request(server, "/v1/completions", {"prompt": ids, "max_tokens": 8, "temperature": 0}) for _ in range(40)]
+    for s in sockets:
+        s.close()
+    assert wait_until(lambda: server.metric("vllm:num_requests_running") == 0 and server.metric("vllm:num_requests_waiting") == 0)
+    assert wait_until(lambda: server.metric("vllm:kv_cache_usage_perc") == 0)
+    assert complete(server, CASES[0]) == CASES[0]["greedy"]
+
+
+def test_slow_reader_does_not_hold_up_others(server):
+    s = raw_request(server, "/v1/completions", {"prompt": CASES[0]["ids"], "max_tokens": 800, "temperature": 0, "ignore_eos": True,
+                                                 "stream": True})
+    try:
+        started = time.monotonic()
+        assert complete(server, CASES[1]) == CASES[1]["greedy"]
+        assert time.monotonic() - started < 60
+    finally:
+        s.close()
+    assert wait_until(lambda: server.metric("vllm:num_requests_running") == 0)
+
+
+def test_half_open_connections_do_not_block(server):
+    held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(64)]
+    for s in held:
+        s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Le")
+    assert complete(server, CASES[0]) == CASES[0]["greedy"]
+    for s in held:
+        s.close()
+
+
+def test_preempted_requests_say_the_same(serve):
+    tight = serve(TINY_MOE, "--max-num-seqs", "8", "--max-model-len", "512", "--num-gpu-blocks-override", "40",
+                  "--max-num-batched-tokens", "64", "--generation-config", "vllm")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        jobs = [(case, pool.submit(complete, tight, case)) for case in (CASES * 3)[:16]]
+        for case, job in jobs:
+            assert job.result() == case["greedy"]
+    assert tight.metric("vllm:num_preemptions_total") > 0
+
+
+def test_one_forward_pass_a_step_serves_many(server):
+    steps = server.metric("vllm:iteration_tokens_total_count")
+    tokens = server.metric("vllm:generation_tokens_total")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: complete(server, CASES[0]), range(8)))
+    steps = server.metric("vllm:iteration_tokens_total_count") - steps
+    tokens = server.metric("vllm:generation_tokens_total") - tokens
+    assert tokens == 8 * 64
+    assert tokens / steps > 4
+
+
+def test_sigterm_drains_and_ends_with_0(serve):
+    s = serve(TINY_MOE, "--shutdown-timeout", "20", "--generation-config", "vllm")
+    got = {}
+    thread = threading.Thread(target=lambda: got.update(ids=complete(s, CASES[0])))
+    thread.start()
+    assert wait_until(lambda: s.metric("vllm:num_requests_running") == 1 or not thread.is_alive())
+    assert s.stop(signal.SIGTERM) == 0
+    thread.join()
+    assert got["ids"] == CASES[0]["greedy"]
+
+
+def test_the_openai_client_streams(server):
+    api = client(server)
+    text = ""
+    for chunk in api.completions.create(model=api.models.list().data[0].id, prompt=CASES[0]["ids"], max_tokens=16, temperature=0,
+                                        stream=True):
+        text += chunk.choices[0].text if chunk.choices else ""
+    assert CASES[0]["greedy_text"].startswith(text) and text
