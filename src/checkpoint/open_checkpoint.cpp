@@ -1,0 +1,19 @@
+#include <filesystem>
+
+#include "base/status.h"
+#include "checkpoint/hf_folder.h"
+#include "checkpoint/weight_source.h"
+
+namespace hearth {
+
+std::unique_ptr<WeightSource> open_checkpoint(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return open_hf_folder(path);
+  if (!std::filesystem::exists(path, error)) {
+    throw StartupError("expected a checkpoint folder or a .gguf file, found nothing there", path, "check the path");
+  }
+  throw StartupError("expected a checkpoint folder or a .gguf file, found another file", path,
+                     "give the folder that holds config.json, not a file in it");
+}
+
+}  // namespace hearth
