@@ -3,6 +3,8 @@
 
 namespace hearth {
 [[noreturn]] void check_failed(const char* expression, const char* file, int line, const char* values = "");
+// What a failed check calls before it aborts (prints more). One function; it must not throw.
+void on_check_failure(void (*also)());
 }  // namespace hearth
 
 #define HEARTH_CHECK(cond)                                              \

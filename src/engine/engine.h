@@ -4,7 +4,9 @@
 // Threads   submit, abort, stop_choice, stats: any. The loop runs on the thread that start() makes; step() runs one iteration
 //           on the caller's thread instead (tests with a fake clock; never both).
 // Limits    max_num_seqs running choices; the queue is bounded by max_queue (resource_exhausted beyond it).
-// Errors    every request ends: with finish reasons, or with FinishReason::error and a Status.
+// Errors    every request ends: with finish reasons, or with FinishReason::error and a Status. A Runner that throws ends all of
+//           them with error, and the engine refuses from then on (stats().alive is false). The constructor throws StartupError
+//           when config and runner do not go together.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +32,7 @@ struct EngineConfig {
   bool enable_chunked_prefill = true;
   std::int32_t long_prefill_token_threshold = 0;   // 0: off
   SchedulingPolicy policy = SchedulingPolicy::fcfs;
-  std::int32_t max_queue = 1 << 20;
+  std::int32_t max_queue = 1 << 20;               // waiting choices
   std::uint64_t seed = 0;                          // for requests without one
 };
 
@@ -60,7 +62,9 @@ class Engine {
   // Ok: the sink will get its on_done. Otherwise the sink is never called.
   Status submit(Request request);
   void abort(const std::string& request_id);                   // blocks are free within a step
-  void stop_choice(const std::string& request_id, int index);  // a stop string was found; ends it with `stop`, no output
+  // A stop string was found in what was already delivered: the choice ends and nothing more is delivered for it (a token of the
+  // step in flight may still come before the engine has heard). on_done follows when no choice is left.
+  void stop_choice(const std::string& request_id, int index);
   EngineStats stats() const;
   const EngineConfig& config() const;
   const RunnerInfo& runner_info() const;

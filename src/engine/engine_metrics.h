@@ -17,7 +17,7 @@ namespace hearth {
 
 struct StepStats {
   int num_tokens = 0;               // rows of the step: prefill, decode and recomputed ones (vllm:iteration_tokens_total)
-  int num_prompt_tokens = 0;        // prompt tokens computed for the first time (once per choice that computes them)
+  int num_prompt_tokens = 0;        // prompt tokens computed or found for the first time: once a request, whatever n
   int num_cached_tokens = 0;        // prompt tokens found in the prefix cache by requests first scheduled in this step
   int num_prefix_queries = 0;       // prompt tokens looked up there
   int num_generation_tokens = 0;    // sampled tokens delivered

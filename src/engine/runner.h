@@ -4,7 +4,8 @@
 // back through the block table).
 //
 // Threads   the engine thread only.
-// Errors    a row whose logits hold NaN or Inf gives a SampledRow with error; the step as a whole does not fail.
+// Errors    step() throws (std::exception) when the device is lost: the engine ends. A row whose logits hold NaN or Inf gives a
+//           SampledRow with error; the step as a whole does not fail.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +53,7 @@ struct RunnerInfo {
   std::int32_t num_state_slots = 0;          // 0: the model has no recurrent state
   std::int32_t max_batch_tokens = 0;         // T of the largest step
   std::int32_t max_seqs = 0;                 // B of the largest step
+  std::int32_t max_logit_rows = 0;           // samples of the largest step, at least max_seqs; 0: no limit
 };
 
 class Runner {
