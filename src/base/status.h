@@ -13,6 +13,7 @@ namespace hearth {
 enum class Code {
   ok,
   invalid_argument,   // 400
+  malformed,          // 400: not the shape the schema asks for (type, missing, unparsable)
   unauthenticated,    // 401
   not_found,          // 404
   method_not_allowed, // 405
@@ -33,6 +34,10 @@ struct [[nodiscard]] Status {
 
 inline Status invalid_argument(std::string message, std::string param = {}) {
   return {Code::invalid_argument, std::move(message), std::move(param)};
+}
+
+inline Status malformed(std::string message, std::string param = {}) {
+  return {Code::malformed, std::move(message), std::move(param)};
 }
 
 // Thrown before "ready": flags, config, checkpoint, device. main prints the three parts and exits.

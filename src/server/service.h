@@ -11,6 +11,8 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "obs/metrics.h"
+#include "server/engine_recorder.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -25,6 +27,7 @@ struct ServedModel {
   std::int32_t vocab_size = 0;                  // rows of the logits
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;   // null: the model has none
+  std::shared_ptr<EngineRecorder> recorder;     // the EngineMetrics that the engine was made with; make_recorder()
   std::shared_ptr<Engine> engine;
   std::vector<std::int32_t> eos_token_ids;      // tokenizer's and generation_config's
   Json default_sampling = Json::object();       // from generation_config: temperature, top_p, top_k, …, max_new_tokens
@@ -61,7 +64,7 @@ struct ServerConfig {
   int max_logprobs = 20;
   std::string logprobs_mode = "raw_logprobs";
   int stream_interval = 1;
-  std::string fingerprint_mode = "full";
+  std::string fingerprint_mode = "full", fingerprint_value;
   int max_stop_strings = 4, max_completion_prompts = 1024, max_n = 16384, max_bad_words = 128;
   std::string compat_version = "0.26.0";        // what /version reports
   std::string engine_version = "0.1.0";
@@ -71,7 +74,12 @@ struct ServerConfig {
 struct Service {
   ServerConfig config;
   std::vector<std::shared_ptr<ServedModel>> models;
+  std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
 };
+
+// The series of a model, all at 0. cache_config: labels of vllm:cache_config_info (block_size, cache_dtype, num_gpu_blocks, …).
+std::shared_ptr<EngineRecorder> make_recorder(Service& service, const std::string& model_name, int max_model_len,
+                                              const std::map<std::string, std::string>& cache_config);
 
 // Serves until SIGINT or SIGTERM, then drains and returns the exit code. Prints the two ready lines once the port answers.
 // StartupError when the address cannot be bound or TLS files are wrong.

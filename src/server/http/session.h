@@ -1,0 +1,43 @@
+// session.h — one connection: reads requests, hands each to the handler, writes the answer, then the next.
+//
+// Owns      the stream, the bytes read ahead, the bytes not yet written. A request is worked on alone; what a client sends
+//           ahead (pipelining) waits, up to kReadAhead bytes.
+// Threads   everything runs on the stream's strand; the Exchange it makes may be called from anywhere.
+// Limits    a header block must come whole in header_seconds, a body must move every body_seconds, an answer must be taken
+//           every stall_seconds and never have more than stream_buffer_bytes waiting: else the request is cancelled and
+//           the connection closed.
+// Invariant reading goes on while a request is worked on, so that a client that leaves is noticed at once.
+#pragma once
+
+#include <memory>
+
+#include "server/http/byte_stream.h"
+#include "server/http/exchange.h"
+#include "server/http/request_parser.h"
+
+namespace hearth {
+
+struct SessionLimits {
+  ParserLimits parser;
+  double keep_alive_seconds = 75;
+  double header_seconds = 30;
+  double body_seconds = 60;
+  double stall_seconds = 60;
+  double linger_seconds = 2;                       // reads what is still coming after an early refusal
+  std::size_t stream_buffer_bytes = 1 << 20;
+};
+
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual void start() = 0;
+  // Server is stopping: close now if idle, else after the answer in hand. Any thread.
+  virtual void stop_soon() = 0;
+  virtual void stop_now() = 0;
+};
+
+// on_closed is called once, on the strand, when the connection is gone.
+std::shared_ptr<Session> make_session(std::unique_ptr<ByteStream> stream, const SessionLimits& limits, HttpHandler& handler,
+                                      std::function<void(Session*)> on_closed);
+
+}  // namespace hearth
