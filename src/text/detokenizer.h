@@ -13,14 +13,16 @@ namespace hearth {
 
 class Detokenizer {
  public:
-  Detokenizer(const Tokenizer& tokenizer, bool skip_special) : tokenizer_(tokenizer), skip_special_(skip_special) {}
+  // at_start: the ids begin a text, so SentencePiece's first space is dropped; otherwise they continue a prompt.
+  Detokenizer(const Tokenizer& tokenizer, bool skip_special, bool at_start = false)
+      : tokenizer_(tokenizer), skip_special_(skip_special), at_start_(at_start) {}
   std::string push(std::int32_t id);   // text that may be sent now
   std::string finish();                // the rest; held-back bytes become U+FFFD
 
  private:
   const Tokenizer& tokenizer_;
   bool skip_special_;
-  bool at_start_ = true;               // SentencePiece drops the first space
+  bool at_start_;
   std::string held_;
 };
 
