@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/status.h"
+#include "checkpoint/gguf_source.h"
 #include "checkpoint/hf_folder.h"
 #include "checkpoint/weight_source.h"
 
@@ -12,6 +13,7 @@ std::unique_ptr<WeightSource> open_checkpoint(const std::string& path) {
   if (!std::filesystem::exists(path, error)) {
     throw StartupError("expected a checkpoint folder or a .gguf file, found nothing there", path, "check the path");
   }
+  if (path.ends_with(".gguf")) return open_gguf(path);
   throw StartupError("expected a checkpoint folder or a .gguf file, found another file", path,
                      "give the folder that holds config.json, not a file in it");
 }
