@@ -1,0 +1,50 @@
+#include "backend/cpu/cpu_ops.h"
+
+#include "backend/cpu/cpu_ops_impl.h"
+#include "backend/cpu/isa.h"
+#include "base/log.h"
+
+namespace hearth {
+
+CpuOps::CpuOps(const CpuOptions& options)
+    : device_(make_host_device()),
+      kernels_(choose_kernels(options.isa)),
+      pool_(options.threads > 0 ? options.threads : default_num_threads()) {
+  log_info("cpu: kernels={} threads={}", kernels_.name, pool_.size());
+}
+
+Matrix CpuOps::load_matrix(std::span<const StoredMatrix> parts) {
+  auto m = pack(parts, *device_, pool_);
+  const LayoutChoice choice = layout_for(parts[0].format);
+  if (choice.expanded) {
+    const auto stored = static_cast<std::size_t>(format_bytes(parts[0].format, m->cols) * m->rows);
+    log_info("cpu: a {} x {} matrix of {} is expanded to {}: {:.1f} MiB instead of {:.1f}", m->rows, m->cols,
+             format_info(parts[0].format).name,
+             choice.layout == Layout::q8_f32 ? "bytes with f32 scales" : format_info(choice.format).name,
+             static_cast<double>(m->bytes) / (1 << 20), static_cast<double>(stored) / (1 << 20));
+  }
+  if (!is_float(m->layout)) max_quantized_cols_ = std::max(max_quantized_cols_, m->cols);
+  Matrix out;
+  out.format = choice.format;
+  out.rows = m->rows;
+  out.cols = m->cols;
+  out.bytes = m->bytes;
+  out.impl = std::move(m);
+  return out;
+}
+
+std::size_t CpuOps::workspace_bytes(std::int64_t max_tokens) {
+  return static_cast<std::size_t>(max_tokens) * (q_stride(max_quantized_cols_) + 4 * sizeof(void*));
+}
+
+void CpuOps::reserve(std::int64_t max_tokens) {
+  const auto rows = static_cast<std::size_t>(max_tokens);
+  x_quantized_.get<std::byte>(*device_, rows * q_stride(max_quantized_cols_));
+  x_rows_.reserve(rows);
+  xq_rows_.reserve(rows);
+  out_rows_.reserve(2 * rows);
+}
+
+std::unique_ptr<Ops> make_cpu_ops(const CpuOptions& options) { return std::make_unique<CpuOps>(options); }
+
+}  // namespace hearth
