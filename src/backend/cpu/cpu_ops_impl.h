@@ -41,6 +41,9 @@ class CpuOps final : public Ops {
   explicit CpuOps(const CpuOptions& options);
   std::string_view name() const override { return "cpu"; }
   Device& device() override { return *device_; }
+  Arithmetic arithmetic(const Matrix& w) const override {
+    return is_float(packed(w).layout) ? Arithmetic::f32 : Arithmetic::q8_32;
+  }
 
   Matrix load_matrix(std::span<const StoredMatrix> parts) override;
   std::size_t workspace_bytes(std::int64_t max_tokens) override;
