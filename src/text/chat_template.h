@@ -2,7 +2,9 @@
 //
 // Environment  as Hugging Face transformers': trim_blocks, lstrip_blocks, loop controls, tojson without HTML escaping,
 //              raise_exception, strftime_now. Messages, tool results and arguments are marked; the mark survives the template.
-// Errors       parse: StartupError naming the line. render: invalid_argument with the template's own message.
+// Errors       parse: StartupError naming the line. render: invalid_argument with the template's own message, or with Python's
+//              name for the error and the line. Kwargs may not set messages, tools, documents and the other named inputs.
+// Limits       steps, bytes and depth of one rendering are bounded (jinja/budget.h); going beyond is an error like any other.
 // Threads      render from any thread.
 #pragma once
 
@@ -21,7 +23,8 @@ struct RenderInput {
   Json documents;                       // null: none
   bool add_generation_prompt = true;
   bool continue_final_message = false;
-  Json kwargs = Json::object();         // chat_template_kwargs: enable_thinking, …
+  Json kwargs = Json::object();         // the server's own: --default-chat-template-kwargs, enable_thinking, …; not marked
+  Json request_kwargs = Json::object(); // chat_template_kwargs of the request; win over kwargs, strings are marked
 };
 
 class ChatTemplate {
