@@ -83,8 +83,10 @@ std::string name_of(const Value& v) {
   return v.str().text;
 }
 
+// As Jinja, map and select take any false value, none too, for an empty sequence.
 Value map(Interp& in, const Value& v, Args& args) {
   std::vector<Value> out;
+  if (!truthy(v)) return make_iterator({});
   if (args.pos.empty()) {
     const Params p(args, "map", {"attribute", "default"}, 1);
     for (const Value& item : iterate(v, in)) {
@@ -105,6 +107,7 @@ Value map(Interp& in, const Value& v, Args& args) {
 template <bool keep, bool by_attribute>
 Value select(Interp& in, const Value& v, Args& args) {
   constexpr std::size_t at = by_attribute ? 1 : 0;
+  if (!truthy(v)) return make_iterator({});
   if (by_attribute && args.pos.empty()) throw Error("FilterArgumentError", "Missing parameter for attribute name");
   std::string name;
   Args rest;
