@@ -5,6 +5,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -17,10 +19,12 @@ namespace hearth {
 
 class Binder {
  public:
+  // progress is told of each tensor's stored bytes when it has been placed.
   Binder(WeightSource& source, Ops& ops, std::function<void(std::int64_t bytes)> progress = {});
 
   bool has(std::string_view name) const;
-  // [rows, cols] in any float format; for f8_e4m3 also takes <name without .weight>.weight_scale_inv.
+  // [rows, cols] in any float format; for f8_e4m3 also takes <name without .weight>.weight_scale_inv. One row may be
+  // stored as a vector.
   Matrix matrix(const std::string& name, std::int64_t rows, std::int64_t cols);
   // Several matrices of one format stacked by rows.
   Matrix matrix(const std::vector<std::string>& names, const std::vector<std::int64_t>& rows, std::int64_t cols);
@@ -29,23 +33,24 @@ class Binder {
   Tensor vector(const std::string& name, std::int64_t numbers, float plus = 0.0f);
   // f32 numbers made by the model itself (inv_freq).
   Tensor constant(std::span<const float> values);
-  // Known tensors that this program does not use yet (vision tower, MTP head): consumed by prefix.
+  // Known tensors that this program does not use yet (vision tower, MTP head) or computes itself (rotary tables).
   void ignore_prefix(std::string_view prefix);
+  void ignore_suffix(std::string_view suffix);
   // Throws when a tensor of the checkpoint was neither taken nor ignored.
   void finish() const;
+  // Keeps the vectors' memory alive; the model holds it.
+  std::vector<std::shared_ptr<Buffer>> take_buffers() { return std::move(buffers_); }
 
  private:
   const SourceTensor& take(const std::string& name);
+  bool ignored(std::string_view name) const;
+
   WeightSource& source_;
   Ops& ops_;
   std::function<void(std::int64_t)> progress_;
   std::unordered_set<std::string> used_;
-  std::vector<std::string> ignored_prefixes_;
+  std::vector<std::string> ignored_prefixes_, ignored_suffixes_;
   std::vector<std::shared_ptr<Buffer>> buffers_;
-
- public:
-  // Keeps the vectors' memory alive; the model holds it.
-  std::vector<std::shared_ptr<Buffer>> take_buffers() { return std::move(buffers_); }
 };
 
 }  // namespace hearth
