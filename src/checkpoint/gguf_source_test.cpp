@@ -212,6 +212,45 @@ TEST_P(Tiny, IsTheSameCheckpoint) {
 INSTANTIATE_TEST_SUITE_P(Checkpoints, Tiny, testing::Values("qwen3_5_dense_tiny", "qwen3_5_moe_tiny/bf16", "qwen3_5_moe_tiny/fp8"),
                          [](const auto& i) { return std::string(i.param == "qwen3_5_dense_tiny" ? "dense" : i.param.ends_with("bf16") ? "moe_bf16" : "moe_fp8"); });
 
+// The four random tiny checkpoints: nothing is stored otherwise than it is read.
+class Plain : public testing::TestWithParam<std::string> {};
+
+TEST_P(Plain, IsTheSameCheckpoint) {
+  TempDir dir;
+  const std::string folder = std::string(HEARTH_GOLDEN) + "/tiny_" + GetParam();
+  const auto hf = open_checkpoint(folder);
+  write_gguf_from_hf(*hf, dir / "m.gguf", {.matrices = Format::bf16, .tokenizer_folder = folder});
+  const auto gguf = open_checkpoint(dir / "m.gguf");
+  const Json& a = hf->config();
+  const Json& b = gguf->config();
+  for (const char* key : {"model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size",
+                          "max_position_embeddings", "tie_word_embeddings", "num_experts_per_tok", "moe_intermediate_size", "norm_topk_prob"}) {
+    if (a.contains(key)) { EXPECT_EQ(b[key], a[key]) << key; }
+  }
+  EXPECT_EQ(get_num_experts(b), get_num_experts(a));
+  EXPECT_EQ(get_double(rope_parameters(b), "rope_theta"), get_double(rope_parameters(a), "rope_theta"));
+  for (const SourceTensor& t : hf->tensors()) {
+    const SourceTensor* got = gguf->find(t.name);
+    ASSERT_NE(got, nullptr) << t.name;
+    EXPECT_EQ(got->shape, t.shape) << t.name;
+    EXPECT_EQ(read_all(*gguf, *got), read_all(*hf, t)) << t.name;
+  }
+  EXPECT_EQ(gguf->tensors().size(), hf->tensors().size());
+  EXPECT_EQ(gguf->generation_config()["eos_token_id"], Json({302, 300}));
+  const GgufFile file(dir / "m.gguf");
+  EXPECT_EQ(file.get_strings("tokenizer.ggml.tokens")->at(302), "<|im_end|>");
+  EXPECT_EQ(file.get_ints("tokenizer.ggml.token_type")->at(302), 3);
+  // Llama-3 scaling: wavelengths below 64/4 stay, above 64/1 are divided by 8.
+  ASSERT_EQ(b.contains("rope_freq_factors"), GetParam() == "llama");
+  if (GetParam() == "llama") {
+    EXPECT_EQ(b["rope_freq_factors"].size(), 16u);
+    EXPECT_EQ(b["rope_freq_factors"][0], 1.0);
+    EXPECT_EQ(b["rope_freq_factors"][15], 8.0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Checkpoints, Plain, testing::Values("llama", "qwen2", "qwen3", "qwen3_moe"), [](const auto& i) { return i.param; });
+
 TEST(GgufSource, TinyInQ8IsNear) {
   TempDir dir;
   const auto hf = open_checkpoint(std::string(HEARTH_GOLDEN) + "/qwen3_5_dense_tiny");

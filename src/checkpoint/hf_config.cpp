@@ -92,6 +92,10 @@ std::string get_string(const Json& config, std::string_view key, std::string_vie
   return v == nullptr ? std::string(fallback) : as_string(*v, key);
 }
 
+std::int64_t get_num_experts(const Json& config) {
+  return get_count(config, "num_experts", find_key(config, "num_local_experts") == nullptr ? 0 : get_count(config, "num_local_experts"));
+}
+
 Json rope_parameters(const Json& config) {
   Json rope = Json::object();
   const char* form = find_key(config, "rope_parameters") != nullptr ? "rope_parameters" : "rope_scaling";

@@ -37,6 +37,12 @@ TEST(HfConfig, TextConfig) {
   EXPECT_THAT(startup_error([] { text_config(*parse_json(R"({"text_config": 3})")); }), HasSubstr("text_config"));
 }
 
+TEST(HfConfig, ExpertsUnderBothNames) {
+  EXPECT_EQ(get_num_experts(*parse_json(R"({"num_experts": 128})")), 128);
+  EXPECT_EQ(get_num_experts(*parse_json(R"({"num_local_experts": 6})")), 6);
+  EXPECT_EQ(get_num_experts(*parse_json("{}")), 0);
+}
+
 TEST(HfConfig, RopeInBothForms) {
   const Json five = rope_parameters(*parse_json(R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1000000}})"));
   EXPECT_EQ(get_double(five, "rope_theta"), 1e6);
