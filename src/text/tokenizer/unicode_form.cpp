@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "text/tokenizer/normalizer.h"
@@ -21,6 +22,24 @@ bool begins_stretch(char32_t c) {
          (c >= 0x30A1 && c <= 0x30FA) || (c >= 0xFF01 && c <= 0xFF5E);
 }
 
+// Characters of Unicode 10 … 15 with a combining class or a decomposition. Hugging Face's normaliser has the tables of
+// Unicode 9, so it takes them for ordinary ones; ids must be those that the models were trained on.
+constexpr struct { char32_t first, last; } kAfterUnicode9[] = {
+    {0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},     {0xC3C, 0xC3C},     {0xD3B, 0xD3C},
+    {0xEBA, 0xEBA},     {0x1715, 0x1715},   {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},   {0xA82C, 0xA82C},
+    {0x10D24, 0x10D27}, {0x10EAB, 0x10EAC}, {0x10EFD, 0x10EFF}, {0x10F46, 0x10F50}, {0x10F82, 0x10F85}, {0x11070, 0x11070},
+    {0x1133B, 0x1133B}, {0x1145E, 0x1145E}, {0x11839, 0x1183A}, {0x11930, 0x11930}, {0x11935, 0x11935}, {0x11938, 0x11938},
+    {0x1193D, 0x1193E}, {0x11943, 0x11943}, {0x119E0, 0x119E0}, {0x11A34, 0x11A34}, {0x11A47, 0x11A47}, {0x11A99, 0x11A99},
+    {0x11D42, 0x11D42}, {0x11D44, 0x11D45}, {0x11D97, 0x11D97}, {0x11F41, 0x11F42}, {0x16FF0, 0x16FF1}, {0x1E08F, 0x1E08F},
+    {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}};
+
+bool is_after_unicode9(char32_t c) {
+  if (c < kAfterUnicode9[0].first) return false;
+  const auto* range = std::upper_bound(std::begin(kAfterUnicode9), std::end(kAfterUnicode9), c,
+                                       [](char32_t code, const auto& r) { return code < r.first; }) - 1;
+  return c <= range->last;
+}
+
 class Form final : public NormalizerStep {
  public:
   explicit Form(UnicodeForm form) : form_(form) {}
@@ -34,11 +53,12 @@ class Form final : public NormalizerStep {
     for (std::size_t begin = 0; begin < s.size();) {
       const Utf8Step first = utf8_step(s, begin);
       std::size_t end = begin + first.size;
-      bool inert = is_inert(first.code, form_);
+      const bool unknown = is_after_unicode9(first.code);
+      bool inert = unknown || is_inert(first.code, form_);
       codes.assign(1, static_cast<utf8proc_int32_t>(first.code));
-      while (end < s.size()) {
+      while (!unknown && end < s.size()) {
         const Utf8Step step = utf8_step(s, end);
-        if (begins_stretch(step.code)) break;
+        if (begins_stretch(step.code) || is_after_unicode9(step.code)) break;
         codes.push_back(static_cast<utf8proc_int32_t>(step.code));
         end += step.size;
         inert = false;
