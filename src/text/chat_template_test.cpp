@@ -88,5 +88,86 @@ TEST(ChatTemplate, real_templates_goldens) {
   if (!missing.empty()) GTEST_SKIP() << "not in " << dir << "/templates:" << missing;
 }
 
+// ---- inputs --------------------------------------------------------------------------------------------------------
+constexpr const char* kChat =
+    "{% for m in messages %}[{{ m.role }}]{{ m.content | trim }};{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
+
+RenderInput input(const char* messages) {
+  RenderInput in;
+  in.messages = Json::parse(messages);
+  return in;
+}
+
+TEST(ChatTemplate, continue_final_message_ends_behind_its_text) {
+  RenderInput in = input(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "The answer "}])");
+  in.add_generation_prompt = false;
+  in.continue_final_message = true;
+  const auto out = ChatTemplate(kChat, Json::object()).render(in);
+  ASSERT_TRUE(out.ok()) << out.status().message;
+  EXPECT_EQ(out->text, "[user]a;[assistant]The answer");        // this template trims, so the space goes
+  const auto kept = ChatTemplate("{% for m in messages %}{{ m.content }}<end>{% endfor %}", Json::object()).render(in);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(kept->text, "a<end>The answer ");
+  in.messages.back()["content"] = Json::parse(R"([{"type": "text", "text": "x"}, {"type": "text", "text": "y"}])");
+  const auto parts = ChatTemplate("{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}<end>{% endfor %}", Json::object()).render(in);
+  ASSERT_TRUE(parts.ok());
+  EXPECT_EQ(parts->text, "<end>xy");
+}
+
+TEST(ChatTemplate, continue_final_message_errors) {
+  RenderInput in = input(R"([{"role": "user", "content": "a"}])");
+  in.continue_final_message = true;
+  EXPECT_EQ(ChatTemplate(kChat, Json::object()).render(in).status().param, "continue_final_message");
+  in.add_generation_prompt = false;
+  EXPECT_EQ(ChatTemplate("nothing", Json::object()).render(in).status().param, "messages");
+  in.messages[0]["content"] = nullptr;
+  EXPECT_EQ(ChatTemplate(kChat, Json::object()).render(in).status().param, "messages[0].content");
+}
+
+TEST(ChatTemplate, reserved_kwargs_are_refused) {
+  for (const char* name : {"messages", "tools", "documents", "add_generation_prompt", "continue_final_message"}) {
+    RenderInput in = input("[]");
+    in.request_kwargs[name] = 1;
+    EXPECT_EQ(ChatTemplate("x", Json::object()).render(in).status().param, "chat_template_kwargs") << name;
+  }
+}
+
+TEST(ChatTemplate, variables) {
+  RenderInput in = input("[]");
+  in.kwargs["enable_thinking"] = false;
+  in.documents = Json::parse(R"([{"title": "T"}])");
+  const auto out = ChatTemplate("{{ bos_token }} {{ enable_thinking is false }} {{ documents[0].title }} {{ tools is none }}", Json{{"bos_token", "<s>"}})
+                       .render(in);
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out->text, "<s> True T True");
+}
+
+TEST(ChatTemplate, errors) {
+  try {
+    const ChatTemplate broken("a\n{{ x|nosuch }}", Json::object());
+    FAIL() << "parsed";
+  } catch (const StartupError& e) {
+    EXPECT_STREQ(e.what(), "the chat template cannot be used: line 2: no filter named 'nosuch'");
+    EXPECT_EQ(e.where(), "chat template");
+  }
+  const auto own = ChatTemplate("{{ raise_exception('No messages provided.') }}", Json::object()).render(input("[]"));
+  EXPECT_EQ(own.status().message, "No messages provided.");
+  const auto other = ChatTemplate("\n{{ 1 + none }}", Json::object()).render(input("[]"));
+  EXPECT_EQ(other.status().message, "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType' (chat template, line 2)");
+  EXPECT_EQ(other.status().code, Code::invalid_argument);
+}
+
+TEST(ChatTemplate, wants_content_parts) {
+  const std::string dir = std::string(HEARTH_GOLDEN) + "/chat_template/";
+  EXPECT_TRUE(ChatTemplate(read_file(dir + "chat_template.jinja"), Json::object()).wants_content_parts());
+  EXPECT_FALSE(ChatTemplate(kChat, Json::object()).wants_content_parts());
+  EXPECT_FALSE(ChatTemplate("{% for m in messages %}{{ m.content + '' }}{% endfor %}", Json::object()).wants_content_parts());
+  // Lists for users only: then all contents are strings.
+  EXPECT_FALSE(ChatTemplate("{% for m in messages %}{% if m.role == 'user' and m.content is not string %}{% for p in m.content %}{{ p.text }}"
+                            "{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}",
+                            Json::object())
+                   .wants_content_parts());
+}
+
 }  // namespace
 }  // namespace hearth

@@ -85,7 +85,10 @@ Status read_assistant(const Json& message, const std::string& where, const Messa
   for (const char* key : {"reasoning_content", "reasoning", "thinking"})
     if (fields.contains(key) && (reasoning.is_null() || reasoning == "")) reasoning = fields[key];
   if (text.has_reasoning && (reasoning.is_null() || reasoning == "")) reasoning = text.reasoning;
-  if (!reasoning.is_null()) out["reasoning_content"] = out["reasoning"] = reasoning;
+  if (!reasoning.is_null()) {
+    out["reasoning_content"] = reasoning;
+    out["reasoning"] = reasoning;
+  }
   Result<Json> calls = read_calls(message, where);
   if (!calls) return calls.status();
   if (!calls->empty()) out["tool_calls"] = std::move(*calls);

@@ -141,6 +141,8 @@ void Interp::assign(const Expr& target, Value value, Frame& f) {
     budget.step(1 + ns->names.size() / 16);
     return ns->set(target.names[0], std::move(value));
   }
+  if (value.is_none() || value.is_number() || value.is_object())
+    throw Error("TypeError", fmt::format("cannot unpack non-iterable {} object", type_name(value)));
   const std::vector<Value> items = iterate(value, *this);
   const std::size_t want = target.kids.size();
   if (items.size() > want) throw Error("ValueError", fmt::format("too many values to unpack (expected {})", want));
