@@ -9,6 +9,10 @@
 
 namespace hearth {
 
+// What logprobs report: the model's logits or their log-softmax, before anything changed them (raw) or after every edit, the
+// temperature and the cuts of min_p, top_k and top_p (processed). One mode a server.
+enum class LogprobsMode { raw_logprobs, processed_logprobs, raw_logits, processed_logits };
+
 struct SamplingParams {
   float temperature = 1.0f;           // < 1e-5: greedy
   float top_p = 1.0f;
