@@ -1,0 +1,181 @@
+#include "engine/device_runner.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::size_t kAlign = 256;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+Tensor shape_only(std::initializer_list<std::int64_t> shape) { return Tensor(nullptr, DType::i32, shape); }
+
+std::int64_t step_tensor_bytes(const DeviceRunnerConfig& c) {
+  const auto t = static_cast<std::size_t>(c.max_batch_tokens), b = static_cast<std::size_t>(c.max_seqs);
+  const std::size_t sizes[] = {t, t, t, t, b + 1, b, b, b * static_cast<std::size_t>(c.max_blocks()), static_cast<std::size_t>(c.logit_rows())};
+  std::size_t bytes = 0;
+  for (const std::size_t n : sizes) bytes += aligned(n * sizeof(std::int32_t));
+  return static_cast<std::int64_t>(bytes);
+}
+
+// The caches' tensors in the memory at `base`, or only their sizes with base == nullptr. Gives the bytes they take.
+std::size_t lay_out_kv(const CacheSpec& spec, const DeviceRunnerConfig& c, char* base, StepCaches& caches) {
+  std::size_t at = 0;
+  auto make = [&] {
+    Tensor t(base != nullptr ? base + at : nullptr, c.kv_dtype, {c.num_blocks, c.block_tokens, spec.num_kv_heads, spec.head_dim});
+    at += aligned(static_cast<std::size_t>(t.size_bytes()));
+    return t;
+  };
+  caches.kv.clear();
+  for (int i = 0; i < spec.num_kv_layers; ++i) {
+    KvCache cache;
+    cache.k = make();
+    cache.v = make();
+    caches.kv.push_back(cache);
+  }
+  return at;
+}
+
+std::size_t lay_out_state(const CacheSpec& spec, const DeviceRunnerConfig& c, char* base, StepCaches& caches) {
+  std::size_t at = 0;
+  auto make = [&](std::initializer_list<std::int64_t> shape) {
+    Tensor t(base != nullptr ? base + at : nullptr, DType::f32, shape);
+    at += aligned(static_cast<std::size_t>(t.size_bytes()));
+    return t;
+  };
+  caches.conv_state.clear();
+  caches.recurrent_state.clear();
+  for (int i = 0; i < spec.num_state_layers; ++i) {
+    caches.conv_state.push_back(make({c.num_state_slots, 3, spec.conv_channels}));
+    caches.recurrent_state.push_back(make({c.num_state_slots, spec.state_heads, spec.state_dk, spec.state_dv}));
+  }
+  return at;
+}
+
+std::size_t arena_bytes(Model& model, DType act, const DeviceRunnerConfig& c) {
+  DeviceRunnerConfig one = c;
+  one.num_blocks = std::max(1, c.num_blocks);
+  one.num_state_slots = std::max(1, c.num_state_slots);
+  StepCaches caches;
+  lay_out_kv(model.info().cache, one, nullptr, caches);
+  lay_out_state(model.info().cache, one, nullptr, caches);
+  StepInput in;
+  in.token_ids = shape_only({c.max_batch_tokens});
+  in.logit_rows = shape_only({c.logit_rows()});
+  in.batch.positions = in.batch.seq_of_row = in.batch.slot_mapping = shape_only({c.max_batch_tokens});
+  in.batch.cu_seqlens_q = shape_only({c.max_seqs + 1});
+  in.batch.seq_lens = in.batch.state_slots = shape_only({c.max_seqs});
+  in.batch.block_tables = shape_only({c.max_seqs, c.max_blocks()});
+  in.batch.block_tokens = c.block_tokens;
+  Arena arena;
+  Ctx counting(nullptr, arena, act);
+  model.forward(counting, in, caches);
+  return arena.peak_bytes();
+}
+
+}  // namespace
+
+std::int32_t DeviceRunnerConfig::logit_rows() const { return max_logit_rows > 0 ? std::max(max_logit_rows, max_seqs) : std::max(max_seqs, 64); }
+
+std::int64_t DeviceRunnerConfig::max_blocks() const { return (max_model_len + block_tokens - 1) / block_tokens; }
+
+DevicePlan plan_device(Model& model, Ops& ops, const DeviceRunnerConfig& config) {
+  DevicePlan plan;
+  const auto arena = static_cast<std::int64_t>(arena_bytes(model, ops.act_dtype(), config));
+  plan.logits = config.logit_rows() * model.info().vocab_size * std::int64_t{sizeof(float)};
+  plan.activations = std::max<std::int64_t>(0, arena - plan.logits);
+  plan.workspace = static_cast<std::int64_t>(ops.workspace_bytes(config.max_batch_tokens));
+  plan.step_tensors = step_tensor_bytes(config);
+  return plan;
+}
+
+DeviceRunner::DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceRunnerConfig& config)
+    : model_(std::move(model)), ops_(ops), config_(config), sampler_(config.logprobs_mode) {
+  const ModelInfo& m = model_->info();
+  HEARTH_CHECK(config.num_blocks >= 1);
+  HEARTH_CHECK(m.cache.num_state_layers == 0 || config.num_state_slots >= 1);
+  info_.vocab_size = static_cast<std::int32_t>(m.vocab_size);
+  info_.block_tokens = config.block_tokens;
+  info_.num_blocks = config.num_blocks;
+  info_.num_state_slots = m.cache.num_state_layers > 0 ? config.num_state_slots : 0;
+  info_.max_batch_tokens = config.max_batch_tokens;
+  info_.max_seqs = config.max_seqs;
+  info_.max_logit_rows = config.logit_rows();
+
+  Device& device = ops_.device();
+  auto take = [&](std::size_t bytes, std::string_view purpose) {
+    Buffer buffer = device.alloc(bytes, purpose);
+    if (bytes > 0) device.zero(buffer.data(), bytes);  // every page is there from now on
+    return buffer;
+  };
+  if (const std::size_t bytes = lay_out_kv(m.cache, config_, nullptr, caches_); bytes > 0) {
+    cache_buffers_.push_back(take(bytes, "kv_cache"));
+    lay_out_kv(m.cache, config_, static_cast<char*>(cache_buffers_.back().data()), caches_);
+  }
+  if (const std::size_t bytes = lay_out_state(m.cache, config_, nullptr, caches_); bytes > 0) {
+    cache_buffers_.push_back(take(bytes, "state"));
+    lay_out_state(m.cache, config_, static_cast<char*>(cache_buffers_.back().data()), caches_);
+  }
+  const std::size_t activations = arena_bytes(*model_, ops_.act_dtype(), config_);
+  arena_buffer_ = take(activations, "activations");
+  arena_ = Arena(arena_buffer_.data(), activations);
+  step_buffer_ = take(static_cast<std::size_t>(step_tensor_bytes(config_)), "other");
+  ops_.reserve(config_.max_batch_tokens);
+  row_.resize(static_cast<std::size_t>(m.vocab_size));
+}
+
+Tensor DeviceRunner::put(const std::vector<std::int32_t>& values, std::initializer_list<std::int64_t> shape) {
+  const std::size_t bytes = values.size() * sizeof(std::int32_t);
+  HEARTH_CHECK_LE(step_used_ + bytes, step_buffer_.bytes());
+  Tensor t(static_cast<char*>(step_buffer_.data()) + step_used_, DType::i32, shape);
+  HEARTH_CHECK_EQ(static_cast<std::size_t>(t.size()), values.size());
+  if (bytes > 0) ops_.device().copy_in(t.data, values.data(), bytes);
+  step_used_ += aligned(bytes);
+  return t;
+}
+
+std::vector<SampledRow> DeviceRunner::step(const StepBatch& batch) {
+  const auto t = static_cast<std::int64_t>(batch.token_ids.size()), b = static_cast<std::int64_t>(batch.seq_lens.size());
+  const auto l = static_cast<std::int64_t>(batch.samples.size());
+  HEARTH_CHECK_LE(t, std::int64_t{config_.max_batch_tokens});
+  HEARTH_CHECK_LE(b, std::int64_t{config_.max_seqs});
+  HEARTH_CHECK_LE(l, std::int64_t{config_.logit_rows()});
+  HEARTH_CHECK_LE(std::int64_t{batch.max_blocks}, config_.max_blocks());
+  seq_of_row_.clear();
+  for (std::int64_t i = 0; i < b; ++i)
+    seq_of_row_.insert(seq_of_row_.end(), static_cast<std::size_t>(batch.cu_seqlens_q[static_cast<std::size_t>(i) + 1] - batch.cu_seqlens_q[static_cast<std::size_t>(i)]),
+                       static_cast<std::int32_t>(i));
+  logit_rows_.clear();
+  for (const SampleRow& sample : batch.samples) logit_rows_.push_back(sample.row);
+
+  step_used_ = 0;
+  StepInput in;
+  in.token_ids = put(batch.token_ids, {t});
+  in.logit_rows = put(logit_rows_, {l});
+  in.batch.positions = put(batch.positions, {t});
+  in.batch.seq_of_row = put(seq_of_row_, {t});
+  in.batch.cu_seqlens_q = put(batch.cu_seqlens_q, {b + 1});
+  in.batch.seq_lens = put(batch.seq_lens, {b});
+  in.batch.block_tables = put(batch.block_tables, {b, batch.max_blocks});
+  in.batch.slot_mapping = put(batch.slot_mapping, {t});
+  in.batch.state_slots = put(batch.state_slots, {b});
+  in.batch.block_tokens = config_.block_tokens;
+
+  arena_.reset();
+  Ctx c(&ops_, arena_, ops_.act_dtype());
+  const Tensor logits = model_->forward(c, in, caches_);
+  last_rows_ = t;
+
+  std::vector<SampledRow> rows;
+  rows.reserve(batch.samples.size());
+  for (std::int64_t i = 0; i < l; ++i) {
+    ops_.device().copy_out(row_.data(), logits.row<float>(i), row_.size() * sizeof(float));
+    rows.push_back(sampler_.sample(row_, batch.samples[static_cast<std::size_t>(i)]));
+  }
+  return rows;
+}
+
+}  // namespace hearth

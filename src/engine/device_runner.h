@@ -1,0 +1,76 @@
+// device_runner.h — Runner over a Model on Ops: owns the caches, the activations and the step's tensors.
+//
+//   StepBatch → step tensors on the device → Model::forward → logits [L, V] → one Sampler row after row
+//
+// Order     1 plan_device() on the bound model gives every size; 2 plan_memory() decides blocks and slots; 3 the constructor
+//           allocates, and touches every page, so that lacking memory shows before "ready".
+// Owns      KV blocks (kv_dtype), convolution and recurrent states (f32), the arena, step tensors; the model with its weights.
+// Threads   the engine thread only.
+// Errors    the constructor throws StartupError when the device has not the memory. Rows with NaN or Inf: see runner.h.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "compute/ops.h"
+#include "engine/memory_plan.h"
+#include "engine/runner.h"
+#include "engine/sampler.h"
+#include "models/model_def.h"
+#include "nn/step_input.h"
+
+namespace hearth {
+
+struct DeviceRunnerConfig {
+  std::int32_t max_batch_tokens = 2048;   // T
+  std::int32_t max_seqs = 256;            // B
+  std::int64_t max_model_len = 4096;
+  std::int32_t block_tokens = 16;         // N
+  std::int32_t num_blocks = 0;            // P
+  std::int32_t num_state_slots = 0;       // at least 1 when the model has recurrent state
+  std::int32_t max_logit_rows = 0;        // L; 0: max_seqs, but at least 64, so that prompt logprobs come in pieces of that size
+  DType kv_dtype = DType::f32;            // f32, f16 or bf16
+  LogprobsMode logprobs_mode = LogprobsMode::raw_logprobs;
+
+  std::int32_t logit_rows() const;        // L
+  std::int64_t max_blocks() const;        // width of a block table: blocks of a sequence of max_model_len tokens
+};
+
+// Bytes of everything but weights and caches, from one forward that only counts. num_blocks and num_state_slots do not matter.
+struct DevicePlan {
+  std::int64_t activations = 0;           // the arena without the logits
+  std::int64_t logits = 0;
+  std::int64_t workspace = 0;
+  std::int64_t step_tensors = 0;
+};
+DevicePlan plan_device(Model& model, Ops& ops, const DeviceRunnerConfig& config);
+
+class DeviceRunner final : public Runner {
+ public:
+  DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceRunnerConfig& config);
+
+  const RunnerInfo& info() const override { return info_; }
+  std::vector<SampledRow> step(const StepBatch& batch) override;
+  const Model& model() const { return *model_; }
+  // Rows of the last forward and its logit rows (tests, bench).
+  std::int64_t last_rows() const { return last_rows_; }
+
+ private:
+  Tensor put(const std::vector<std::int32_t>& values, std::initializer_list<std::int64_t> shape);
+
+  std::unique_ptr<Model> model_;
+  Ops& ops_;
+  DeviceRunnerConfig config_;
+  RunnerInfo info_;
+  std::vector<Buffer> cache_buffers_;
+  Buffer arena_buffer_, step_buffer_;
+  Arena arena_;
+  StepCaches caches_;
+  std::size_t step_used_ = 0;             // of step_buffer_, bytes
+  std::vector<std::int32_t> seq_of_row_, logit_rows_;
+  std::vector<float> row_;                // [V] on the host
+  Sampler sampler_;
+  std::int64_t last_rows_ = 0;
+};
+
+}  // namespace hearth
