@@ -1,24 +1,22 @@
 // The listener and its sessions on loopback, driven by raw sockets, with a handler that answers on command.
 #include "server/http/http_server.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "base/status.h"
+#include "server/testing/raw_client.h"
 
 namespace hearth {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // /echo answers with the body, /stream sends n pieces, /hang answers never and notes the cancel, /flood streams without end.
 class TestHandler final : public HttpHandler {
@@ -66,52 +64,9 @@ class TestHandler final : public HttpHandler {
   ExchangePtr held;
 };
 
-class Client {
- public:
-  explicit Client(int port, int receive_buffer = 0) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    if (receive_buffer) setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-    const timeval limit{5, 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  ~Client() { close(); }
-  Client(const Client&) = delete;
-  bool connected() const { return connected_; }
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-  void shutdown_send() { shutdown(fd_, SHUT_WR); }
-  void send(const std::string& text) {
-    for (std::size_t at = 0; at < text.size();) {
-      const ssize_t n = ::send(fd_, text.data() + at, text.size() - at, MSG_NOSIGNAL);
-      if (n <= 0) return;
-      at += static_cast<std::size_t>(n);
-    }
-  }
-  // Until `what` has come (empty: until the end). Returns everything so far.
-  std::string read_until(const std::string& what) {
-    char buffer[65536];
-    while (what.empty() || got_.find(what) == std::string::npos) {
-      const ssize_t n = recv(fd_, buffer, sizeof buffer, 0);
-      if (n <= 0) break;
-      got_.append(buffer, static_cast<std::size_t>(n));
-    }
-    return got_;
-  }
-  std::string read_all() { return read_until(""); }
+using Client = ::hearth::testing::RawClient;
 
- private:
-  int fd_;
-  bool connected_ = false;
-  std::string got_;
-};
-
-class HttpServerTest : public testing::Test {
+class HttpServerTest : public ::testing::Test {
  protected:
   void start(HttpOptions options = {}) {
     options.host = options.host.empty() ? "127.0.0.1" : options.host;
@@ -157,7 +112,7 @@ TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrder) {
     at = got.find("POST " + std::to_string(100 + i), at);
     ASSERT_NE(at, std::string::npos) << i;
   }
-  EXPECT_EQ(handler.ended, 50);
+  EXPECT_TRUE(eventually([&] { return handler.ended == 50; }));
 }
 
 TEST_F(HttpServerTest, StreamsAreChunkedAndTheConnectionLives) {
@@ -289,7 +244,7 @@ TEST_F(HttpServerTest, ManyConnections) {
   for (int i = 0; i < 256; ++i) clients.push_back(std::make_unique<Client>(server->port()));
   for (auto& c : clients) c->send(kEcho);
   for (auto& c : clients) EXPECT_THAT(c->read_until("POST hi"), HasSubstr("200 OK"));
-  EXPECT_EQ(handler.ended, 256);
+  EXPECT_TRUE(eventually([&] { return handler.ended == 256; }));
 }
 
 TEST_F(HttpServerTest, PortTakenNamesThePort) {
@@ -333,7 +288,7 @@ TEST_F(HttpServerTest, AllInterfacesAnswerOnBothFamilies) {
 
 TEST_F(HttpServerTest, UnixSocket) {
   HttpOptions options;
-  options.uds = testing::TempDir() + "hearth_test.sock";
+  options.uds = ::testing::TempDir() + "hearth_test.sock";
   HttpServer s(options, handler);
   s.start();
   sockaddr_un address{};
