@@ -195,7 +195,7 @@ void quant_tile(const GemmArgs& a, std::int64_t p0, std::int64_t r0) {
     for (int j = 0; j < L::kSubs; ++j, ++b, sub += L::kSubBytes) {
       if constexpr (R <= 2) {
 #pragma GCC unroll 9
-        for (int c = 0; c < L::kSubBytes + (L::kSubs == 1 ? L::kHead : 0); c += 64) prefetch(sub + 1536 + c);
+        for (int c = 0; c < L::kSubBytes + (L::kSubs == 1 ? L::kHead : 0); c += 64) prefetch(sub + kAhead + c);
       }
       SubBlock s;
       L::sub(head, at, sub, j, s);

@@ -140,6 +140,51 @@ HEARTH_INLINE float sum(const F& a) {
   return (y[0] + y[2]) + (y[1] + y[3]);
 #endif
 }
+// The lane sums of four vectors, and of sixteen: join() puts the sums of quads 0 … 3 into lanes 0–3, 4–7, 8–11, 12–15.
+#if defined(__AVX512F__)
+struct Quad { __m512 v; };   // per 128 bits: parts of the four sums
+#elif defined(__AVX2__)
+struct Quad { __m256 v; };
+#else
+struct Quad { NativeF v; };  // the four sums
+#endif
+HEARTH_INLINE Quad sum_lanes(const F* a) {
+#if defined(__AVX512F__)
+  const __m512 a0 = (__m512)a[0].v[0], a1 = (__m512)a[1].v[0], a2 = (__m512)a[2].v[0], a3 = (__m512)a[3].v[0];
+  const __m512 x = _mm512_add_ps(_mm512_unpacklo_ps(a0, a1), _mm512_unpackhi_ps(a0, a1));
+  const __m512 y = _mm512_add_ps(_mm512_unpacklo_ps(a2, a3), _mm512_unpackhi_ps(a2, a3));
+  const __m512d xd = _mm512_castps_pd(x), yd = _mm512_castps_pd(y);
+  return {_mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(xd, yd)), _mm512_castpd_ps(_mm512_unpackhi_pd(xd, yd)))};
+#elif defined(__AVX2__)
+  __m256 h[4];
+  for (int i = 0; i < 4; ++i) h[i] = _mm256_add_ps((__m256)a[i].v[0], (__m256)a[i].v[1]);
+  const __m256 x = _mm256_add_ps(_mm256_unpacklo_ps(h[0], h[1]), _mm256_unpackhi_ps(h[0], h[1]));
+  const __m256 y = _mm256_add_ps(_mm256_unpacklo_ps(h[2], h[3]), _mm256_unpackhi_ps(h[2], h[3]));
+  const __m256d xd = _mm256_castps_pd(x), yd = _mm256_castps_pd(y);
+  return {_mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(xd, yd)), _mm256_castpd_ps(_mm256_unpackhi_pd(xd, yd)))};
+#else
+  NativeF h[4];
+  for (int i = 0; i < 4; ++i) h[i] = (a[i].v[0] + a[i].v[2]) + (a[i].v[1] + a[i].v[3]);
+  const NativeF x = __builtin_shufflevector(h[0], h[1], 0, 4, 1, 5) + __builtin_shufflevector(h[0], h[1], 2, 6, 3, 7);
+  const NativeF y = __builtin_shufflevector(h[2], h[3], 0, 4, 1, 5) + __builtin_shufflevector(h[2], h[3], 2, 6, 3, 7);
+  return {__builtin_shufflevector(x, y, 0, 1, 4, 5) + __builtin_shufflevector(x, y, 2, 3, 6, 7)};
+#endif
+}
+HEARTH_INLINE F join(const Quad* q) {
+  F r;
+#if defined(__AVX512F__)
+  const __m512 x = _mm512_add_ps(_mm512_shuffle_f32x4(q[0].v, q[1].v, 0x88), _mm512_shuffle_f32x4(q[0].v, q[1].v, 0xdd));
+  const __m512 y = _mm512_add_ps(_mm512_shuffle_f32x4(q[2].v, q[3].v, 0x88), _mm512_shuffle_f32x4(q[2].v, q[3].v, 0xdd));
+  r.v[0] = (NativeF)_mm512_add_ps(_mm512_shuffle_f32x4(x, y, 0x88), _mm512_shuffle_f32x4(x, y, 0xdd));
+#elif defined(__AVX2__)
+  for (int i = 0; i < 2; ++i)
+    r.v[i] = (NativeF)_mm256_add_ps(_mm256_permute2f128_ps(q[2 * i].v, q[2 * i + 1].v, 0x20),
+                                    _mm256_permute2f128_ps(q[2 * i].v, q[2 * i + 1].v, 0x31));
+#else
+  for (int i = 0; i < 4; ++i) r.v[i] = q[i].v;
+#endif
+  return r;
+}
 HEARTH_INLINE float max_lane(const F& a) {
 #if defined(__AVX512F__)
   return _mm512_reduce_max_ps((__m512)a.v[0]);
@@ -339,7 +384,8 @@ HEARTH_INLINE void store_f16(std::uint16_t* p, const F& x) {
 #endif
 }
 
-HEARTH_INLINE void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
+// Into the second-level cache: the first-level buffers are too few to cover the latency of memory.
+HEARTH_INLINE void prefetch(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 }  // namespace
 }  // namespace hearth
