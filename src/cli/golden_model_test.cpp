@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "backend/ref/ref_ops.h"
 #include "checkpoint/safetensors.h"
+#include "cli/testing/backends.h"
 #include "models/testing/model_harness.h"
 
 namespace hearth {
@@ -18,18 +18,12 @@ namespace {
 
 constexpr double kTolerance = 1e-4;
 
-struct Backend {
-  const char* name;
-  std::unique_ptr<Ops> (*make)();
-};
-
 struct Checkpoint {
   const char* name;
   const char* folder;
   const char* goldens;
 };
 
-const Backend kBackends[] = {{"ref", [] { return make_ref_ops(); }}};
 const Checkpoint kCheckpoints[] = {{"moe_bf16", "qwen3_5_moe_tiny/bf16", "qwen3_5_moe_tiny/goldens_bf16"},
                                    {"moe_fp8", "qwen3_5_moe_tiny/fp8", "qwen3_5_moe_tiny/goldens_fp8"},
                                    {"dense_bf16", "qwen3_5_dense_tiny", "qwen3_5_dense_tiny/goldens"}};
@@ -45,7 +39,7 @@ Json read_json(const std::string& path) {
   return *json;
 }
 
-class GoldenModel : public testing::TestWithParam<std::tuple<Backend, Checkpoint>> {
+class GoldenModel : public testing::TestWithParam<std::tuple<TestBackend, Checkpoint>> {
  protected:
   GoldenModel()
       : ops_(std::get<0>(GetParam()).make()),
@@ -193,7 +187,7 @@ TEST_P(GoldenModel, GreedyContinuations) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenModel, testing::Combine(testing::ValuesIn(kBackends), testing::ValuesIn(kCheckpoints)),
+INSTANTIATE_TEST_SUITE_P(All, GoldenModel, testing::Combine(testing::ValuesIn(kTestBackends), testing::ValuesIn(kCheckpoints)),
                          [](const auto& i) { return std::string(std::get<0>(i.param).name) + "_" + std::get<1>(i.param).name; });
 
 }  // namespace

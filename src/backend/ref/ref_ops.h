@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-class RefOps final : public Ops {
+class RefOps : public Ops {
  public:
   RefOps() : device_(make_host_device()) {}
   std::string_view name() const override { return "ref"; }
