@@ -9,6 +9,9 @@
 namespace hearth {
 namespace {
 
+// Products of two such numbers stay far inside 64 bits.
+constexpr std::int64_t kMostOfAnything = 1 << 30;
+
 // The keys of one architecture ("llama.block_count"), and the file for messages.
 class Keys {
  public:
@@ -45,7 +48,7 @@ class Keys {
     return needed ? std::optional(file_.need_int(full)) : file_.get_int(full);
   }
   std::int64_t bounded(std::string_view key, std::int64_t v, std::int64_t low) const {
-    if (v < low || v > INT32_MAX) refuse(key, fmt::format("a number from {} to 2147483647", low), std::to_string(v));
+    if (v < low || v > kMostOfAnything) refuse(key, fmt::format("a number from {} to {}", low, kMostOfAnything), std::to_string(v));
     return v;
   }
 
@@ -125,6 +128,9 @@ Json gguf_config(const GgufFile& file, const GgufArch& arch) {
   const std::int64_t num_mtp = arch.hybrid ? k.get("nextn_predict_layers", 0, 0) : 0;
   const std::int64_t num_layers = k.need("block_count") - num_mtp;
   if (num_layers < 1) k.refuse("block_count", fmt::format("more blocks than nextn_predict_layers {}", num_mtp), std::to_string(num_layers + num_mtp));
+  if (num_layers > static_cast<std::int64_t>(file.tensors().size())) {
+    k.refuse("block_count", fmt::format("at most one block a tensor, {}", file.tensors().size()), std::to_string(num_layers));
+  }
   const std::int64_t hidden = k.need("embedding_length");
   const std::int64_t heads = k.need("attention.head_count");
   const std::int64_t head_dim = k.get("attention.key_length", hidden / heads);

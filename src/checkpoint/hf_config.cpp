@@ -93,7 +93,7 @@ std::string get_string(const Json& config, std::string_view key, std::string_vie
 }
 
 std::int64_t get_num_experts(const Json& config) {
-  return get_count(config, "num_experts", find_key(config, "num_local_experts") == nullptr ? 0 : get_count(config, "num_local_experts"));
+  return get_count(config, find_key(config, "num_local_experts") != nullptr ? "num_local_experts" : "num_experts");
 }
 
 Json rope_parameters(const Json& config) {

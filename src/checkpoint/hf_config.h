@@ -28,7 +28,7 @@ bool get_bool(const Json& config, std::string_view key, bool fallback);
 std::string get_string(const Json& config, std::string_view key);
 std::string get_string(const Json& config, std::string_view key, std::string_view fallback);
 
-// num_experts, or num_local_experts as transformers 5 writes it; 0 when the model has none.
+// num_experts, or num_local_experts as transformers 5 writes it.
 std::int64_t get_num_experts(const Json& text_config);
 
 // Rotary settings as one object, whichever form the file uses: rope_parameters (transformers 5), or rope_theta with

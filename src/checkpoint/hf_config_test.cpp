@@ -40,7 +40,7 @@ TEST(HfConfig, TextConfig) {
 TEST(HfConfig, ExpertsUnderBothNames) {
   EXPECT_EQ(get_num_experts(*parse_json(R"({"num_experts": 128})")), 128);
   EXPECT_EQ(get_num_experts(*parse_json(R"({"num_local_experts": 6})")), 6);
-  EXPECT_EQ(get_num_experts(*parse_json("{}")), 0);
+  EXPECT_THAT(startup_error([] { get_num_experts(*parse_json("{}")); }), HasSubstr("config.json: num_experts"));
 }
 
 TEST(HfConfig, RopeInBothForms) {

@@ -16,7 +16,7 @@ class Qwen3_5Moe final : public Qwen3_5Model {
  public:
   explicit Qwen3_5Moe(const Json& config) : Qwen3_5Model("qwen3_5_moe", config) {
     moe_ = {hidden_size_,
-            get_count(text_, "num_experts"),
+            get_num_experts(text_),
             get_count(text_, "num_experts_per_tok"),
             get_count(text_, "moe_intermediate_size"),
             get_count(text_, "shared_expert_intermediate_size"),

@@ -17,7 +17,7 @@ class Qwen3Moe final : public DecoderModel {
   explicit Qwen3Moe(const Json& config) : DecoderModel("qwen3_moe", config) {
     attention_bias_ = get_bool(text_, "attention_bias", false);
     moe_.hidden_size = hidden_size_;
-    moe_.num_experts = get_count(text_, "num_experts");
+    moe_.num_experts = get_num_experts(text_);
     moe_.num_experts_per_tok = get_count(text_, "num_experts_per_tok");
     moe_.intermediate_size = get_count(text_, "moe_intermediate_size");
     moe_.renormalise = get_bool(text_, "norm_topk_prob", false);

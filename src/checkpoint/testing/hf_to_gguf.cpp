@@ -221,7 +221,7 @@ class Exporter {
     key("rope.freq_base", get_double(rope, "rope_theta"));
     key("rope.dimension_count", static_cast<std::int64_t>(std::lround(static_cast<double>(head_dim) * get_double(rope, "partial_rotary_factor", 1.0))));
     if (get_string(rope, "rope_type") == "llama3") rope_factors(rope, head_dim);
-    if (get_num_experts(c_) > 0) key("expert_count", get_num_experts(c_));
+    if (find_key(c_, "num_experts_per_tok") != nullptr) key("expert_count", get_num_experts(c_));
     copy("expert_used_count", "num_experts_per_tok");
     copy("expert_feed_forward_length", "moe_intermediate_size");
     copy("expert_shared_feed_forward_length", "shared_expert_intermediate_size");
