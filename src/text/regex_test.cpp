@@ -12,9 +12,11 @@ namespace {
 std::vector<std::string> all(const std::string& pattern, const std::string& text) {
   const Regex regex(pattern);
   std::vector<std::string> found;
-  for (std::size_t from = 0; const auto m = regex.find(text, from); from = m->end) {
+  std::size_t from = 0;
+  while (const auto m = regex.find(text, from)) {
     if (m->size() == 0) break;
     found.push_back(text.substr(m->begin, m->size()));
+    from = m->end;
   }
   return found;
 }

@@ -22,10 +22,8 @@ class Rewriter {
   }
   void take(std::size_t size, std::string_view now) {
     made_.text.append(now);
-    if (!old_.marks.empty()) {
-      const bool marked = old_.marks.find('\1', pos_) < pos_ + size;
-      made_.marks.append(now.size(), marked ? '\1' : '\0');
-    }
+    if (!old_.marks.empty())
+      made_.marks.append(now.size(), any_marked(std::string_view(old_.marks).substr(pos_, size)) ? '\1' : '\0');
     pos_ += size;
   }
   void keep_rest() { keep(old_.text.size() - pos_); }

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/regex.h"
@@ -18,6 +19,7 @@ struct NormalText {
   std::string text;
   std::string marks;   // empty, or as long as text
 };
+inline bool any_marked(std::string_view marks) { return marks.find('\1') != std::string_view::npos; }
 
 class NormalizerStep {
  public:

@@ -67,8 +67,10 @@ class Form final : public NormalizerStep {
       if (inert) made.text.append(s, begin, end - begin);
       else append_form(codes, made.text);
       if (!text.marks.empty()) {
-        const bool marked = text.marks.find('\1', begin) < end;
-        made.marks.append(made.text.size() - before, marked ? '\1' : '\0');
+        const std::string_view marks = std::string_view(text.marks).substr(begin, end - begin);
+        const bool changed = std::string_view(made.text).substr(before) != std::string_view(s).substr(begin, end - begin);
+        if (changed) made.marks.append(made.text.size() - before, any_marked(marks) ? '\1' : '\0');
+        else made.marks.append(marks);
       }
       begin = end;
     }
