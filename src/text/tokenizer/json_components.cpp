@@ -123,7 +123,7 @@ void add_pre_tokenizer(const JsonPart& part, JsonPreTokenizer& out, int depth) {
   } else if (type == "Punctuation") {
     out.steps.push_back(split_by("[\\p{P}!-/:-@\\[-`{-~]", part.has("behavior") ? read_behavior(part.at("behavior")) : isolated));
   } else if (type == "Whitespace") {
-    out.steps.push_back(split_by("\\w+|[^\\w\\s]+", removed, true));
+    out.steps.push_back(split_by("[\\w\\x{200C}\\x{200D}]+|[^\\w\\s\\x{200C}\\x{200D}]+", removed, true));
   } else if (type == "WhitespaceSplit") {
     out.steps.push_back(split_by("\\s", removed));
   } else if (type == "BertPreTokenizer") {
