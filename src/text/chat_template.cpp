@@ -102,7 +102,7 @@ Result<MarkedText> ChatTemplate::Impl::render(const RenderInput& input) const {
     return invalid_argument("continue_final_message and add_generation_prompt exclude each other", "continue_final_message");
   try {
     const auto input_bytes = static_cast<std::int64_t>(text_bytes(input.messages) + text_bytes(input.tools) + text_bytes(input.documents));
-    jinja::Interp interp(jinja::Budget(kSteps + input_bytes, kBytes + 64 * input_bytes));
+    jinja::Interp interp(jinja::Budget(kSteps + 8 * input_bytes, kBytes + 64 * input_bytes));
     std::string word;
     if (input.continue_final_message) {
       Json messages = input.messages;

@@ -30,14 +30,15 @@ struct Range {
   std::int64_t start, stop, step;
 };
 
+// What Python refuses to slice is undefined for Jinja's sandbox, like any item that is not there.
+Value no_slice(const Value& v) {
+  return Value::undefined(fmt::format("{} has no such slice", v.is_none() ? "None" : type_name(v) + " object"));
+}
+bool is_bound(const Value& v) { return v.is_none() || v.is_int() || v.is_bool(); }
+
 // As slice.indices(length) does.
 Range slice_range(const Value& start, const Value& stop, const Value& step, std::int64_t n) {
-  const auto bound = [&](const Value& v) {
-    if (v.is_undefined()) fail_undefined(v);
-    if (!v.is_int() && !v.is_bool())
-      throw Error("TypeError", "slice indices must be integers or None or have an __index__ method");
-    return as_index(v, "slice");
-  };
+  const auto bound = [](const Value& v) { return as_index(v, "slice"); };
   Range r{0, n, step.is_none() ? 1 : bound(step)};
   if (r.step == 0) throw Error("ValueError", "slice step cannot be zero");
   const bool back = r.step < 0;
@@ -140,10 +141,9 @@ Value get_item(const Value& v, const Value& key, Interp& in) {
 
 Value get_slice(const Value& v, const Value& start, const Value& stop, const Value& step, Interp& in) {
   if (v.is_undefined()) fail_undefined(v);
+  if (!is_bound(start) || !is_bound(stop) || !is_bound(step)) return no_slice(v);
   if (v.is_str()) return slice_str(v.str(), start, stop, step, in);
-  if (v.is_dict()) throw Error("TypeError", "unhashable type: 'slice'");
-  if (!v.is_list() || v.list().form == List::Form::view || v.list().form == List::Form::iterator)
-    throw Error("TypeError", fmt::format("'{}' object is not subscriptable", type_name(v)));
+  if (!v.is_list() || v.list().form == List::Form::view || v.list().form == List::Form::iterator) return no_slice(v);
   const auto& items = v.list().items;
   std::vector<Value> out;
   for_range(slice_range(start, stop, step, static_cast<std::int64_t>(items.size())), [&](std::size_t i) {
@@ -160,7 +160,7 @@ std::vector<Value> iterate(const Value& v, Interp& in) {
   }
   if (v.is_str()) return characters(v.str(), in);
   if (v.is_dict()) {
-    in.budget.values(v.dict().items.size());
+    in.budget.bytes(16 * v.dict().items.size());
     std::vector<Value> keys;
     keys.reserve(v.dict().items.size());
     for (const auto& [key, value] : v.dict().items) keys.push_back(key);
@@ -169,7 +169,7 @@ std::vector<Value> iterate(const Value& v, Interp& in) {
   if (v.is_list()) {
     const List& list = v.list();
     const std::size_t from = list.form == List::Form::iterator ? std::min(list.taken, list.items.size()) : 0;
-    in.budget.values(list.items.size() - from);
+    in.budget.bytes(16 * (list.items.size() - from));      // copies of handles, gone after the loop
     if (list.form == List::Form::iterator) list.taken = list.items.size();
     return {list.items.begin() + static_cast<std::ptrdiff_t>(from), list.items.end()};
   }

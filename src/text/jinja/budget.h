@@ -1,6 +1,6 @@
 // budget.h — what one rendering may spend: steps, bytes and depth, so that no template can hang the server or fill its memory.
 //
-// Units     a step is one node evaluated, one element visited or 64 bytes touched; bytes are bytes produced.
+// Units     a step is one node evaluated, one element visited, 16 bytes searched or 64 bytes copied; bytes are bytes produced.
 // Errors    throws Error of kind "LimitError"; the rendering ends with it.
 #pragma once
 
@@ -30,7 +30,7 @@ class Budget {
     if (n > static_cast<std::size_t>(bytes_) / 64) throw Error("LimitError", "the template produces too many values");
     bytes(n * 64);
   }
-  void scan(std::size_t n) { step(1 + n / 64); }
+  void scan(std::size_t n) { step(1 + n / 16); }
 
   // Nesting of evaluation (macros calling macros, expressions in expressions).
   class Level {

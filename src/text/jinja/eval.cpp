@@ -7,7 +7,10 @@
 namespace hearth::jinja {
 
 Value Interp::lookup(const std::string& name, const Frame& f) {
-  if (const Value* v = f.find(name)) return *v;
+  std::size_t seen = 0;
+  const Value* v = f.find(name, seen);
+  budget.step(seen / 16);
+  if (v) return *v;
   if (auto g = find_global(name)) return std::move(*g);
   return Value::undefined(fmt::format("'{}' is undefined", name));
 }

@@ -10,10 +10,14 @@
 namespace hearth::jinja {
 
 // ---- frames --------------------------------------------------------------------------------------------------------
-const Value* Frame::find(std::string_view name) const {
-  for (const Frame* f = this; f; f = f->outer)
-    for (const auto& [n, v] : f->names)
+const Value* Frame::find(std::string_view name, std::size_t& seen) const {
+  for (const Frame* f = this; f; f = f->outer) {
+    ++seen;
+    for (const auto& [n, v] : f->names) {
+      ++seen;
       if (n == name) return &v;
+    }
+  }
   return nullptr;
 }
 
@@ -133,7 +137,10 @@ void Interp::set(const Stmt& s, Frame& f) {
 }
 
 void Interp::assign(const Expr& target, Value value, Frame& f) {
-  if (target.kind == Expr::Kind::name) return f.set(target.name, std::move(value));
+  if (target.kind == Expr::Kind::name) {
+    budget.step(f.names.size() / 16);
+    return f.set(target.name, std::move(value));
+  }
   if (target.kind == Expr::Kind::target_attribute) {
     const Value object = lookup(target.name, f);
     auto* ns = object.is_object() ? dynamic_cast<Namespace*>(&object.object()) : nullptr;

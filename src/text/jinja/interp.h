@@ -23,8 +23,8 @@ namespace hearth::jinja {
 struct Frame {
   const Frame* outer = nullptr;
   std::vector<std::pair<std::string, Value>> names;
-  const Value* find(std::string_view name) const;   // here or outside
-  void set(std::string_view name, Value value);     // here
+  const Value* find(std::string_view name, std::size_t& seen) const;   // here or outside; counts the names it looked at
+  void set(std::string_view name, Value value);                          // here
 };
 
 class Namespace final : public Object {

@@ -85,6 +85,7 @@ TEST(Jinja, access_and_slices) {
        "1 2 3 x False 9"},
       {"{{ [[1, 2], [3]].0.1 }} {{ {'a': {'b': [7]}}.a.b[0] }}", "2 7"},
       {"{{ {1: 'one', true: 'yes'} }} {{ {'a': 1, 'b': 2, 'a': 3} }}", "{1: 'yes'} {'a': 3, 'b': 2}"},
+      {"{{ none[0:1] }}{{ {'a': 1}['a':] }}{{ [1]['x':] }}|{{ none[0] }}{{ [1][5] }}", "|"},
   });
 }
 
@@ -124,7 +125,7 @@ TEST(Jinja, set_with_filter_and_call_blocks) {
   });
 }
 
-TEST(Jinja, generation_tags_are_transparent) { expect_all({{"a{% generation %}b{{ 1 }}{% endgeneration %}c", "ab1c"}}); }
+TEST(Jinja, generation_and_block_tags_are_transparent) { expect_all({{"a{% generation %}b{{ 1 }}{% endgeneration %}c", "ab1c"}, {"a{% block x %}b{% endblock x %}c", "abc"}}); }
 
 TEST(Jinja, tests) {
   expect_all({
@@ -149,6 +150,7 @@ TEST(Jinja, text_filters) {
       {"{{ 'a\nb\n\nc'|indent }}|{{ 'a\nb'|indent(2, true) }}|{{ 'a\n\nb'|indent('> ', blank=true) }}", "a\n    b\n\n    c|  a\n  b|a\n> \n> b"},
       {"{{ '<a href=\"x\">'|e }} {{ 'a b/c?é'|urlencode }} {{ 'one two  three'|wordcount }}",
        "&lt;a href=&#34;x&#34;&gt; a%20b/c%3F%C3%A9 3"},
+      {"{{ {'a b': 1, 'c': 'd/&'}|urlencode }}", "a+b=1&c=d%2F%26"},
       {"{{ 'a long sentence here'|truncate(10) }} {{ 'abcdefghijklmnop'|truncate(8, true, '..') }} [{{ 'ab'|center(7) }}]",
        "a long... abcdef.. [   ab  ]"},
       {"{{ '42'|int }} {{ '4.7'|int }} {{ 'x'|int(7) }} {{ '0x1f'|int(0, 16) }} {{ 3.9|int }} {{ '2.5'|float }} {{ 'q'|float }}",
@@ -204,6 +206,7 @@ TEST(Jinja, string_methods) {
        "('a', '=', 'b=c') ('a=b', '=', 'c') x x"},
       {"{{ '5'.zfill(3) }} {{ '-5'.zfill(4) }} {{ 'a'.ljust(3, '.') }} {{ 'a'.rjust(3) }} {{ 'ab'.center(5, '*') }}", "005 -005 a..   a **ab*"},
       {"{{ 'Ab'.upper() }}{{ 'Ab'.lower() }}{{ 'aB c'.title() }}{{ 'aB'.swapcase() }}{{ 'straße'.upper() }}", "ABabAb CAbSTRASSE"},
+      {"{{ 'ΟΔΟΣ'.lower() }} {{ 'ﬁn'.upper() }} {{ 'ﬁn'.title() }} {{ 'ß a'|title }}", "οδος FIN Fin SS A"},
       {"{{ '12'.isdigit() }}{{ 'a1'.isalnum() }}{{ 'ab'.isalpha() }}{{ ' '.isspace() }}{{ ''.isdigit() }}{{ 'aB'.islower() }}", "TrueTrueTrueTrueFalseFalse"},
       {"{{ '{} {1} {a} {b[k]} {c.d}'.format('x', 'y', a=1, b={'k': 2}, c={'d': 3}) if false else '{0}-{0}-{a!r}'.format('x', a='q') }}", "x-x-'q'"},
       {"{{ '{:>5}|{:<5}|{:^5}|{:05d}|{:.2f}|{:,}|{:x}'.format('a', 'b', 'c', 42, 1.005, 1234567, 255) }}", "    a|b    |  c  |00042|1.00|1,234,567|ff"},
@@ -240,6 +243,7 @@ TEST(Jinja, syntax_errors_name_the_line) {
       {"a\n{{ 1|nosuch }}", "TemplateSyntaxError: no filter named 'nosuch' @2"},
       {"\n\n{{ 1 is nosuch }}", "TemplateSyntaxError: no test named 'nosuch' @3"},
       {"{% nosuch %}", "TemplateSyntaxError: unknown tag 'nosuch' @1"},
+      {"{% include 'x' %}", "TemplateSyntaxError: tag 'include' reads another template; a chat template is one file @1"},
       {"{% if x %}\n", "TemplateSyntaxError: the template ends where a 'endif' was expected @1"},
       {"\n{{ (1 }}", "TemplateSyntaxError: unexpected '}', expected ')' @2"},
       {"{{ 'abc }}", "TemplateSyntaxError: string never ends @1"},
@@ -271,6 +275,11 @@ TEST(Jinja, hostile_templates_end_in_an_error) {
   EXPECT_TRUE(limited("{{ 'a'.center(9999999999) }}"));
   EXPECT_TRUE(limited("{{ 9 ** 99 ** 9 }}"));
   EXPECT_TRUE(limited("{{ ('a' * 9999)|replace('a', 'b' * 99999) }}"));
+}
+
+TEST(Jinja, searching_is_linear_and_counted) {
+  // A needle that almost matches everywhere.
+  EXPECT_TRUE(limited("{% set h = 'a' * 200000 %}{% set n = 'a' * 99999 + 'b' %}{% for i in range(99999) %}{{ n in h }}{{ h.rfind(n) }}{% endfor %}"));
 }
 
 TEST(Jinja, deep_syntax_is_refused) {

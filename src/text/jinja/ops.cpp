@@ -116,7 +116,7 @@ bool contains(const Value& container, const Value& item, Interp& in) {
     if (!item.is_str())
       throw Error("TypeError", fmt::format("'in <string>' requires string as left operand, not {}", type_name(item)));
     in.budget.scan(container.str().size());
-    return container.str().text.find(item.str().text) != std::string::npos;
+    return find_text(container.str().text, item.str().text) != kNotFound;
   }
   if (container.is_dict()) {
     if (!is_hashable(item)) throw Error("TypeError", fmt::format("unhashable type: '{}'", type_name(item)));

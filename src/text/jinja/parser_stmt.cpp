@@ -133,6 +133,9 @@ std::unique_ptr<Stmt> Parser::statement() {
     s->expr = tuple(true);
     return s;
   }
+  if (t.text == "block") return scoped_statement(Kind::scope, "endblock");
+  for (std::string_view other : {"include", "import", "from", "extends"})
+    if (t.text == other) fail(fmt::format("tag '{}' reads another template; a chat template is one file", t.text), t.line);
   fail(fmt::format("unknown tag '{}'", t.text), t.line);
 }
 
@@ -255,6 +258,7 @@ std::unique_ptr<Stmt> Parser::with_statement() {
 
 std::unique_ptr<Stmt> Parser::scoped_statement(Kind kind, std::string_view end) {
   auto s = make(kind, take().line);
+  if (end == "endblock") expect_name();
   if (kind == Kind::filter_block) {
     s->expr = filter(nullptr);
     while (skip_op("|")) s->expr = filter(std::move(s->expr));
@@ -263,6 +267,7 @@ std::unique_ptr<Stmt> Parser::scoped_statement(Kind kind, std::string_view end) 
   const Within loops(loops_, 0);
   s->body = block({end});
   take();
+  if (end == "endblock" && current().type == Type::name) take();
   return s;
 }
 

@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace hearth::jinja {
 
@@ -127,6 +128,22 @@ bool is_space(char32_t c) {
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+// ---- search --------------------------------------------------------------------------------------------------------
+std::size_t find_text(std::string_view text, std::string_view needle, std::size_t from) {
+  if (from > text.size()) return kNotFound;
+  if (needle.empty()) return from;
+  const void* at = memmem(text.data() + from, text.size() - from, needle.data(), needle.size());   // two-way search in glibc
+  return at ? static_cast<std::size_t>(static_cast<const char*>(at) - text.data()) : kNotFound;
+}
+
+std::size_t rfind_text(std::string_view text, std::string_view needle, std::size_t end, Budget& b) {
+  if (needle.size() > end) return kNotFound;
+  const std::size_t at = text.rfind(needle, end - needle.size());
+  const std::size_t seen = at == kNotFound ? end : end - at;
+  b.step(seen / 64 * std::min<std::size_t>(needle.size(), 4096) / 4);
+  return at;
+}
+
 // ---- strip, split --------------------------------------------------------------------------------------------------
 namespace {
 
@@ -215,8 +232,8 @@ std::vector<Str> split(const Str& s, std::optional<std::string_view> sep, std::i
   if (from_right) {
     std::size_t end = t.size();
     while (max < 0 || static_cast<std::int64_t>(out.size()) < max) {
-      const std::size_t at = end < sep->size() ? std::string_view::npos : t.rfind(*sep, end - sep->size());
-      if (at == std::string_view::npos) break;
+      const std::size_t at = rfind_text(t, *sep, end, b);
+      if (at == kNotFound) break;
       b.values(1);
       out.push_back(slice_bytes(s, at + sep->size(), end, b));
       end = at;
@@ -227,8 +244,8 @@ std::vector<Str> split(const Str& s, std::optional<std::string_view> sep, std::i
   }
   std::size_t begin = 0;
   while (max < 0 || static_cast<std::int64_t>(out.size()) < max) {
-    const std::size_t at = t.find(*sep, begin);
-    if (at == std::string_view::npos) break;
+    const std::size_t at = find_text(t, *sep, begin);
+    if (at == kNotFound) break;
     b.values(1);
     out.push_back(slice_bytes(s, begin, at, b));
     begin = at + sep->size();
@@ -274,8 +291,8 @@ Str replace(const Str& s, std::string_view from, const Str& to, std::int64_t max
     }
   } else {
     while (max < 0 || done < max) {
-      const std::size_t at = t.find(from, begin);
-      if (at == std::string_view::npos) break;
+      const std::size_t at = find_text(t, from, begin);
+      if (at == kNotFound) break;
       b.step();
       out.add(s, begin, at);
       out.add(to);
@@ -296,11 +313,21 @@ bool is_cased(char32_t c) {
 }
 bool is_upper_char(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_LU; }
 
+// Characters whose upper case is more than one character (Unicode's SpecialCasing, those of Latin text).
+struct Expanded {
+  char32_t c;
+  const char *upper, *title;
+};
+constexpr Expanded kExpanded[] = {{0xDF, "SS", "Ss"},   {0x149, "\u02BCN", "\u02BCN"}, {0x1F0, "J\u030C", "J\u030C"}, {0xFB00, "FF", "Ff"},
+                                  {0xFB01, "FI", "Fi"}, {0xFB02, "FL", "Fl"},          {0xFB03, "FFI", "Ffi"},        {0xFB04, "FFL", "Ffl"},
+                                  {0xFB05, "ST", "St"}, {0xFB06, "ST", "St"}};
+
 void put_upper(std::string& out, char32_t c, bool title) {
-  if (c == 0xDF) {
-    out += title ? "Ss" : "SS";
-    return;
-  }
+  for (const Expanded& e : kExpanded)
+    if (e.c == c) {
+      out += title ? e.title : e.upper;
+      return;
+    }
   encode_char(out, static_cast<char32_t>(title ? utf8proc_totitle(static_cast<utf8proc_int32_t>(c))
                                                : utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
 }
@@ -315,7 +342,7 @@ void put_lower(std::string& out, char32_t c) {
 }  // namespace
 
 Str change_case(const Str& s, Case how, Budget& b) {
-  b.step(s.size() / 8);
+  b.step(s.size() / 2);
   StrBuilder out(b);
   const std::string_view t = s.text;
   bool in_word = false;
@@ -330,6 +357,10 @@ Str change_case(const Str& s, Case how, Budget& b) {
       case Case::swap: is_upper_char(c) ? put_lower(one, c) : put_upper(one, c, false); break;
       case Case::capitalize: at == 0 ? put_upper(one, c, true) : put_lower(one, c); break;
       case Case::title: in_word ? put_lower(one, c) : put_upper(one, c, true); break;
+    }
+    if (c == 0x3A3 && in_word && one == "\u03C3") {       // a sigma that ends its word
+      std::size_t next = pos;
+      if (pos >= t.size() || !is_cased(decode_char(t, next))) one = "\u03C2";
     }
     in_word = is_cased(c);
     out.add(one, s.marked_at(at));

@@ -49,8 +49,8 @@ Value partition(Interp& in, const Value& self, Args& args) {
   const Str &s = self.str(), &sep = p.str(0);
   if (sep.size() == 0) throw Error("ValueError", "empty separator");
   in.budget.scan(s.size());
-  const std::size_t at = from_right ? s.text.rfind(sep.text) : s.text.find(sep.text);
-  if (at == std::string::npos) return from_right ? make_tuple({Value(Str{}), Value(Str{}), self}) : make_tuple({self, Value(Str{}), Value(Str{})});
+  const std::size_t at = from_right ? rfind_text(s.text, sep.text, s.size(), in.budget) : find_text(s.text, sep.text);
+  if (at == kNotFound) return from_right ? make_tuple({Value(Str{}), Value(Str{}), self}) : make_tuple({self, Value(Str{}), Value(Str{})});
   return make_tuple({Value(slice_bytes(s, 0, at, in.budget)), Value(slice_bytes(s, at, at + sep.size(), in.budget)),
                      Value(slice_bytes(s, at + sep.size(), s.size(), in.budget))});
 }
@@ -119,8 +119,8 @@ Int find_char(Interp& in, const Value& self, Args& args, bool from_right, const 
   in.budget.scan(s.size());
   const Span w = window(s, p, 1);
   const std::string_view t = std::string_view(s.text).substr(w.begin, w.end - w.begin);
-  const std::size_t at = from_right ? t.rfind(p.str(0).text) : t.find(p.str(0).text);
-  return at == std::string_view::npos ? Int{-1} : static_cast<Int>(char_count(std::string_view(s.text).substr(0, w.begin + at)));
+  const std::size_t at = from_right ? rfind_text(t, p.str(0).text, t.size(), in.budget) : find_text(t, p.str(0).text);
+  return at == kNotFound ? Int{-1} : static_cast<Int>(char_count(std::string_view(s.text).substr(0, w.begin + at)));
 }
 Value find(Interp& in, const Value& self, Args& args) { return Value(find_char(in, self, args, false, "find")); }
 Value rfind(Interp& in, const Value& self, Args& args) { return Value(find_char(in, self, args, true, "rfind")); }
@@ -138,7 +138,7 @@ Value count(Interp& in, const Value& self, Args& args) {
   const std::string_view t = std::string_view(self.str().text).substr(w.begin, w.end - w.begin), sub = p.str(0).text;
   if (sub.empty()) return Value::integer(char_count(t) + 1);
   std::size_t n = 0;
-  for (std::size_t at = t.find(sub); at != std::string_view::npos; at = t.find(sub, at + sub.size())) ++n;
+  for (std::size_t at = find_text(t, sub); at != kNotFound; at = find_text(t, sub, at + sub.size())) ++n;
   return Value::integer(n);
 }
 

@@ -35,7 +35,10 @@ Value title(Interp& in, const Value& v, Args& args) {
   StrBuilder out(in.budget);
   std::size_t word = 0;
   const auto put = [&](std::size_t end) {
-    if (end > word) out.add(change_case(slice_bytes(s, word, end, in.budget), Case::capitalize, in.budget));
+    if (end <= word) return;
+    const std::size_t first = word + byte_of_char(std::string_view(s.text).substr(word, 4), 1);
+    out.add(change_case(slice_bytes(s, word, first, in.budget), Case::upper, in.budget));
+    out.add(change_case(slice_bytes(s, first, end, in.budget), Case::lower, in.budget));
   };
   for (std::size_t pos = 0; pos < s.size();) {
     const std::size_t at = pos;
@@ -129,12 +132,14 @@ Value escape(Interp& in, const Value& v, Args& args) {
   return Value(out.take());
 }
 
-Value urlencode_text(const Str& s, std::string_view safe, Interp& in) {
+// In a query a space is "+" and a slash is escaped.
+Value urlencode_text(const Str& s, bool query, Interp& in) {
   StrBuilder out(in.budget);
   for (std::size_t i = 0; i < s.size(); ++i) {
     const auto c = static_cast<unsigned char>(s.text[i]);
-    if (c < 0x80 && (std::isalnum(c) || std::string_view("_.-~").find(static_cast<char>(c)) != std::string_view::npos ||
-                     safe.find(static_cast<char>(c)) != std::string_view::npos))
+    if (query && c == ' ') out.add("+", s.marked_at(i));
+    else if (c < 0x80 && (std::isalnum(c) || std::string_view("_.-~").find(static_cast<char>(c)) != std::string_view::npos ||
+                     (c == '/' && !query)))
       out.add(s, i, i + 1);
     else out.add(fmt::format("%{:02X}", c), s.marked_at(i));
   }
@@ -143,13 +148,13 @@ Value urlencode_text(const Str& s, std::string_view safe, Interp& in) {
 
 Value urlencode(Interp& in, const Value& v, Args& args) {
   const Params p(args, "urlencode", {});
-  if (v.is_str() || !(v.is_dict() || v.is_list())) return urlencode_text(to_str(v, in), "/", in);
+  if (v.is_str() || !(v.is_dict() || v.is_list())) return urlencode_text(to_str(v, in), false, in);
   StrBuilder out(in.budget);
   const auto pair = [&](const Value& key, const Value& value) {
     if (out.size() > 0) out.add("&");
-    out.add(urlencode_text(to_str(key, in), "", in).str());
+    out.add(urlencode_text(to_str(key, in), true, in).str());
     out.add("=");
-    out.add(urlencode_text(to_str(value, in), "", in).str());
+    out.add(urlencode_text(to_str(value, in), true, in).str());
   };
   if (v.is_dict()) {
     for (const auto& [key, value] : v.dict().items) pair(key, value);
