@@ -40,7 +40,9 @@ Json read_tokens() {
 TEST_P(GgufVocabGolden, AllTexts) {
   const Case& c = GetParam();
   const auto path = testing::models_dir() / c.file;
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path.string() << "; it is in vendor/llama.cpp/models of the llama-cpp-python 0.3.36 source package, or a model of its own";
+  if (!std::filesystem::exists(path))
+    GTEST_SKIP() << "no " << path.string() << "; vocabularies are in vendor/llama.cpp/models of the source package "
+                 << "llama-cpp-python 0.3.36";
   const auto tokenizer = make_tokenizer(read_gguf_vocab(GgufFile(path.string())));
   const Json golden = read_tokens();
   const Json& lists = golden.at("vocab").at(c.vocabulary);

@@ -167,11 +167,13 @@ void add_decoder(const JsonPart& part, TokenDecoder& out, bool& fused, int depth
   } else if (type == "Replace") {
     const Pattern p = read_pattern(part.at("pattern"));
     if (p.regex) part.at("pattern").fail("a Regex in a decoder is not offered");
-    out.steps.emplace_back([from = p.literal, to = part.at("content").text()](std::string t) { return replace_all(std::move(t), from, to); });
+    const std::string content = part.at("content").text();
+    out.steps.emplace_back([from = p.literal, content](std::string t) { return replace_all(std::move(t), from, content); });
   } else if (type == "Metaspace") {
     const std::string replacement = part.at("replacement").text();
     out.steps.emplace_back([replacement](std::string t) { return replace_all(std::move(t), replacement, " "); });
-    const bool prefixed = part.has("prepend_scheme") ? part.at("prepend_scheme").text() != "never" : part.flag("add_prefix_space", true);
+    const bool prefixed = part.has("prepend_scheme") ? part.at("prepend_scheme").text() != "never"
+                                                     : part.flag("add_prefix_space", true);
     if (prefixed) set_strip(part, out, " ");
   } else if (type == "Strip") {
     const std::string content = part.at("content").text();

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// What the normaliser or the pre-tokeniser may rewrite travels in 32-bit offsets; no request comes near.
+// Symbols have 32-bit offsets (token_model.h). No request comes near: a longer text is cut here, between characters.
 constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30;
 
 class Pipeline final : public Tokenizer {
@@ -43,7 +43,7 @@ class Pipeline final : public Tokenizer {
     std::string marks(text.text.size(), '\0');
     for (const MarkedText::Span& span : text.from_request) {
       const std::size_t end = std::min(span.end, marks.size());
-      if (span.begin < end) std::fill(marks.begin() + static_cast<std::ptrdiff_t>(span.begin), marks.begin() + static_cast<std::ptrdiff_t>(end), '\1');
+      if (span.begin < end) marks.replace(span.begin, end - span.begin, end - span.begin, '\1');
     }
     return encode_marked(text.text, marks, {.add_special = add_special, .parse_special = true});
   }
@@ -61,7 +61,9 @@ class Pipeline final : public Tokenizer {
     const auto it = index_.find(token);
     return it == index_.end() ? std::nullopt : std::optional(it->second);
   }
-  std::string_view leading_strip() const override { return p_.decoder.strip_count > 0 ? p_.decoder.strip : std::string_view(); }
+  std::string_view leading_strip() const override {
+    return p_.decoder.strip_count > 0 ? p_.decoder.strip : std::string_view();
+  }
 
   std::string decode(std::span<const std::int32_t> ids, bool skip_special) const override {
     std::string all;
@@ -123,8 +125,11 @@ class Pipeline final : public Tokenizer {
     Pieces pieces;
     pieces.text = std::move(text);
     pieces.at_start = at_start;
-    for (std::size_t begin = 0; begin < pieces.text.size(); begin += kMaxPieceBytes)
-      pieces.ranges.push_back({begin, std::min(begin + kMaxPieceBytes, pieces.text.size())});
+    for (std::size_t begin = 0, end = 0; begin < pieces.text.size(); begin = end) {
+      end = std::min(begin + kMaxPieceBytes, pieces.text.size());
+      while (end < pieces.text.size() && (static_cast<std::uint8_t>(pieces.text[end]) & 0xC0) == 0x80) --end;
+      pieces.ranges.push_back({begin, end});
+    }
     for (const auto& step : p_.pre_tokenizer) step->apply(pieces);
     for (const ByteRange& r : pieces.ranges) p_.model->encode(std::string_view(pieces.text).substr(r.begin, r.size()), ids);
   }

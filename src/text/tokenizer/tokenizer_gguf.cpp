@@ -66,7 +66,8 @@ void set_ends(const GgufVocab& v, bool add_bos, bool add_eos, PipelineParts& par
 
 std::unique_ptr<Tokenizer> make_gpt2(const GgufVocab& v) {
   const std::string name = v.pre.empty() ? "default" : v.pre;
-  if (v.pre.empty()) log_warning("tokenizer: the GGUF file names no pre-tokenizer; \"default\" is taken, which may not fit the model");
+  if (v.pre.empty())
+    log_warning("tokenizer: the GGUF file names no pre-tokenizer; \"default\" is taken, which may not fit the model");
   const GgufPreTokenizer* pre = find_gguf_pre_tokenizer(name);
   if (!pre) {
     std::string known;
@@ -76,7 +77,8 @@ std::unique_ptr<Tokenizer> make_gpt2(const GgufVocab& v) {
   }
   PipelineParts parts = common_parts(v);
   if (pre->nfc) parts.normalizer.push_back(make_unicode_form({.compose = true, .compatible = false}));
-  for (const char* pattern : pre->patterns) parts.pre_tokenizer.push_back(make_split(Regex(pattern), SplitBehavior::isolated, false));
+  for (const char* pattern : pre->patterns)
+    parts.pre_tokenizer.push_back(make_split(Regex(pattern), SplitBehavior::isolated, false));
   parts.decoder.steps.emplace_back(decode_byte_letters);
 
   BpeParts bpe;
@@ -102,7 +104,8 @@ std::unique_ptr<Tokenizer> make_gpt2(const GgufVocab& v) {
     else bpe.merges.push_back({a->second, b->second, made->second});
   }
   if (bpe.merges.empty()) fail("tokenizer: no usable merges", "tokenizer.ggml.merges");
-  if (dropped > 0) log_warning("tokenizer: {} of {} merges name tokens that the vocabulary lacks and are left out", dropped, v.merges.size());
+  if (dropped > 0)
+    log_warning("tokenizer: {} of {} merges name tokens that the vocabulary lacks and are left out", dropped, v.merges.size());
   parts.model = make_bpe(bpe);
   set_ends(v, pre->add_bos, false, parts);
   return make_pipeline(std::move(parts));

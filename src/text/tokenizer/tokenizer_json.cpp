@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <unordered_map>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -127,9 +128,9 @@ class Loader {
     }
     put_spelling(token.id, token.content);
     ids_[token.content] = token.id;
-    const auto old = std::find_if(parts_.added.begin(), parts_.added.end(), [&](const AddedToken& a) { return a.id == token.id; });
-    if (old != parts_.added.end()) *old = std::move(token);
-    else parts_.added.push_back(std::move(token));
+    const auto [old, first] = added_at_.try_emplace(token.id, parts_.added.size());
+    if (first) parts_.added.push_back(std::move(token));
+    else parts_.added[old->second] = std::move(token);
   }
 
   static AddedToken read_added_token(const JsonPart& part, std::int64_t id) {
@@ -168,7 +169,8 @@ class Loader {
       if (!table.value().is_object()) table.fail(fmt::format("expected an object, found {}", table.value().type_name()));
       for (const auto& [key, item] : table.value().items()) {
         const JsonPart entry(item, file, fmt::format("added_tokens_decoder.{}", key));
-        if (key.empty() || key.size() > 9 || key.find_first_not_of("0123456789") != std::string::npos) entry.fail("the key is no token id");
+        if (key.empty() || key.size() > 9 || key.find_first_not_of("0123456789") != std::string::npos)
+          entry.fail("the key is no token id");
         add_token(read_added_token(entry, std::stol(key)), entry, false);
       }
     }
@@ -200,6 +202,7 @@ class Loader {
   JsonPart root_;
   PipelineParts parts_;
   TextIndex ids_;   // spelling → id, model vocabulary and added tokens
+  std::unordered_map<std::int32_t, std::size_t> added_at_;   // id → place in parts_.added
 };
 
 std::string read_file(const std::filesystem::path& path) {
@@ -224,7 +227,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& dir) {
                        "the model's folder must hold tokenizer.json; vocab files of other formats are not read");
   const std::string text = read_file(folder / "tokenizer.json");
   std::string config;
-  if (std::filesystem::is_regular_file(folder / "tokenizer_config.json", ignored)) config = read_file(folder / "tokenizer_config.json");
+  if (std::filesystem::is_regular_file(folder / "tokenizer_config.json", ignored))
+    config = read_file(folder / "tokenizer_config.json");
   return make_tokenizer(text, config, dir);
 }
 
