@@ -22,28 +22,40 @@ void Nucleus::cut(std::span<const float> row, float max, const SamplingParams& p
   }
   float threshold = -std::numeric_limits<float>::infinity();
   if (min_p) threshold = static_cast<float>(static_cast<double>(max) + std::log(static_cast<double>(params.min_p)));
-  double mass_before_top_p = 0;
-  if (top_k) {
-    gather_top_k(row, params.top_k, gathered_);
-    if (min_p) std::erase_if(gathered_, [&](const Candidate& c) { return c.logit < threshold; });
-  } else {
-    if (top_p && !min_p) {
-      // Tokens below (1 − top_p) / V of the sum hold less than 1 − top_p together, so none of them is needed.
-      mass_before_top_p = sum_exp(row, max);
-      const double least = (1.0 - static_cast<double>(params.top_p)) * mass_before_top_p / vocab;
-      threshold = static_cast<float>(static_cast<double>(max) + std::log(least));
-      if (threshold > max) threshold = max;
+  if (top_k || min_p) {
+    if (top_k) {
+      gather_top_k(row, params.top_k, gathered_);
+      if (min_p) std::erase_if(gathered_, [&](const Candidate& c) { return c.logit < threshold; });
+    } else {
+      gather_at_least(row, threshold, gathered_);
     }
-    gather_at_least(row, threshold, gathered_);
+    weigh();
+    if (top_p) keep_mass(static_cast<double>(params.top_p) * total_);
+    return;
   }
-  kept_.clear();
-  total_ = 0;
-  for (const Candidate& c : gathered_) {
-    kept_.push_back({c, exp_one(c.logit - max)});
-    total_ += static_cast<double>(kept_.back().weight);
+  // top_p alone. The tokens it keeps are the best ones, so any threshold will do above which the mass is reached: a peaked row
+  // needs few. Tokens below (1 − top_p) / V of the sum hold less than 1 − top_p together: none of those is ever needed.
+  const double sum = sum_exp(row, max);
+  const double wanted = static_cast<double>(params.top_p) * sum;
+  const double least = (1.0 - static_cast<double>(params.top_p)) * sum / vocab;
+  const float deepest = std::min(max, static_cast<float>(static_cast<double>(max) + std::log(least)));
+  for (const float depth : {5.0f, 8.0f}) {
+    if (max - depth <= deepest) break;
+    gather_at_least(row, max - depth, gathered_);
+    weigh();
+    if (total_ >= wanted) return keep_mass(wanted);
   }
-  HEARTH_CHECK(!kept_.empty());
-  if (top_p) keep_mass(static_cast<double>(params.top_p) * (mass_before_top_p > 0 ? mass_before_top_p : total_));
+  gather_at_least(row, deepest, gathered_);
+  weigh();
+  keep_mass(wanted);
+}
+
+void Nucleus::weigh() {
+  HEARTH_CHECK(!gathered_.empty());
+  weights_.resize(gathered_.size());
+  total_ = exp_candidates(gathered_, max_, weights_);
+  kept_.resize(gathered_.size());
+  for (std::size_t i = 0; i < kept_.size(); ++i) kept_[i] = {gathered_[i], weights_[i]};
 }
 
 // Keeps the fewest best candidates whose weights reach `wanted`. Halves the range that holds the border each time.

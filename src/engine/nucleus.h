@@ -32,6 +32,7 @@ class Nucleus {
     Candidate candidate;
     float weight = 0;                // exp(logit − max)
   };
+  void weigh();                      // kept_ and total_ from gathered_
   void keep_mass(double wanted);
 
   std::span<const float> row_;
@@ -40,6 +41,7 @@ class Nucleus {
   double total_ = 0;
   std::vector<double> sums_;
   std::vector<Candidate> gathered_;
+  std::vector<float> weights_;
   std::vector<Weighted> kept_;
 };
 

@@ -104,6 +104,21 @@ HEARTH_INLINE double chunks_body(const float* x, std::size_t n, float max, doubl
   return total;
 }
 
+HEARTH_INLINE double candidates_body(const Candidate* c, std::size_t n, float max, float* weights) {
+  double total = 0;
+  for (std::size_t i = 0; i < n; i += kLanes) {
+    float lanes[kLanes];
+    const std::size_t here = std::min(kLanes, n - i);
+    for (std::size_t j = 0; j < kLanes; ++j) lanes[j] = j < here ? c[i + j].logit - max : -kInf;
+    const F8 v = exp8(load(lanes));
+    for (std::size_t j = 0; j < here; ++j) {
+      weights[i + j] = v[j];
+      total += static_cast<double>(v[j]);
+    }
+  }
+  return total;
+}
+
 HEARTH_INLINE void divide_body(float* x, std::size_t n, float divisor) {
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
@@ -184,6 +199,7 @@ bool has_avx2() {
 HEARTH_TWICE(RowScan, do_scan, scan_body, (const float* x, std::size_t n), (x, n))
 HEARTH_TWICE(double, do_sum, sum_body, (const float* x, std::size_t n, float max), (x, n, max))
 HEARTH_TWICE(double, do_chunks, chunks_body, (const float* x, std::size_t n, float max, double* sums), (x, n, max, sums))
+HEARTH_TWICE(double, do_candidates, candidates_body, (const Candidate* c, std::size_t n, float max, float* w), (c, n, max, w))
 HEARTH_TWICE(void, do_divide, divide_body, (float* x, std::size_t n, float d), (x, n, d))
 HEARTH_TWICE(std::int32_t, do_rank, rank_body, (const float* x, std::size_t n, std::size_t index), (x, n, index))
 HEARTH_TWICE(void, do_at_least, at_least_body, (const float* x, std::size_t n, float t, std::vector<Candidate>& out), (x, n, t, out))
@@ -204,6 +220,10 @@ float exp_one(float x) {
   float lanes[kLanes] = {x};
   const F8 v = exp8(load(lanes));
   return v[0];
+}
+
+double exp_candidates(std::span<const Candidate> candidates, float max, std::span<float> weights) {
+  return do_candidates(candidates.data(), candidates.size(), max, weights.data());
 }
 
 void divide_row(std::span<float> row, float divisor) { do_divide(row.data(), row.size(), divisor); }

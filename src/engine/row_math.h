@@ -30,16 +30,19 @@ double sum_exp_chunks(std::span<const float> row, float max, std::vector<double>
 // exp(x) as above, for x <= 0; 0 below −87.
 float exp_one(float x);
 
+struct Candidate {
+  float logit = 0;
+  std::int32_t id = 0;
+};
+// weights[i] = exp(candidates[i].logit − max); their sum in order.
+double exp_candidates(std::span<const Candidate> candidates, float max, std::span<float> weights);
+
 // row[i] ← row[i] / divisor.
 void divide_row(std::span<float> row, float divisor);
 
 // 1 + how many come before row[index]: larger, or equal with a lower index.
 std::int32_t rank_in_row(std::span<const float> row, std::int32_t index);
 
-struct Candidate {
-  float logit = 0;
-  std::int32_t id = 0;
-};
 // Best first: higher logit, then lower id.
 inline bool better(const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; }
 
