@@ -1,25 +1,68 @@
 # The verbs. `make help` lists them; each prints the commands it runs.
 PRESET ?= cpu
 BUILD  := build/$(PRESET)
+JOBS   ?= $(shell nproc)
+PORT   ?= 8000
 CCACHE := $(shell command -v ccache 2>/dev/null)
 CMAKE_FLAGS += $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+PYTHON := .venv/bin/python
+OURS   := $(shell git ls-files --cached --others --exclude-standard -- 'src/*.h' 'src/*.cpp' 'tests/*.cpp' 2>/dev/null)
 
-.PHONY: help setup build unit test lint fmt clean
+.PHONY: help setup build unit test golden e2e models run fuzz bench fmt lint docs clean
 help:   ## this list
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: .*## /\t/' | expand -t 10
+	@grep -E '^[a-z0-9]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 setup:  ## install the packages that building and testing need
 	tools/install_packages.sh
 
 build: setup ## build the program: build/hearth
 	cmake --preset $(PRESET) $(CMAKE_FLAGS)
-	cmake --build $(BUILD)
-	ln -sf $(PRESET)/hearth build/hearth
+	cmake --build $(BUILD) -j $(JOBS)
+	ln -sfn $(PRESET)/hearth build/hearth
+
+.venv/stamp: tests/e2e/requirements.txt
+	python3 -m venv .venv
+	$(PYTHON) -m pip install -q --disable-pip-version-check -r $<
+	touch $@
+
+models: .venv/stamp ## fetch the models that the tests use
+	$(PYTHON) tools/fetch_models.py
 
 unit: build ## unit and property tests
-	ctest --test-dir $(BUILD) --output-on-failure
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-test: unit ## everything that a clean clone must pass
+golden: build ## the unit tests that compare with the values of the official code
+	ctest --test-dir $(BUILD) --output-on-failure -R 'unit\.(text|models|backend|checkpoint)'
+
+e2e: build models ## end-to-end tests: the real program, the official client
+	HEARTH=build/hearth $(PYTHON) -m pytest -q tests/e2e
+
+test: build models ## everything that a clean clone must pass
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	HEARTH=build/hearth $(PYTHON) -m pytest -q tests/e2e
+
+run: build .venv/stamp ## fetch the quick model and serve it on port 8000
+	$(PYTHON) tools/fetch_models.py --quick
+	tools/run_quick.sh $(PORT)
+
+fuzz: setup ## build the fuzz programs (clang, libFuzzer)
+	cmake --preset fuzz
+	cmake --build build/fuzz -j $(JOBS)
+
+bench: build ## speed of the quick model on this machine
+	build/hearth bench engine "$$($(PYTHON) tools/fetch_models.py --print)/SmolLM2-135M-Instruct.Q4_1.gguf"
+
+fmt:    ## format our code
+	clang-format -i $(OURS)
+
+lint: build ## rooms, format, option table, words, generated documents
+	python3 tools/check_rooms.py
+	clang-format --dry-run -Werror $(OURS)
+	python3 tools/check_tree.py build/hearth
+
+docs: build ## write docs/generated and the tables made from code
+	build/hearth docs flags > docs/generated/flags.md
+	build/hearth docs launch-lines > docs/howto/launch-lines.md
 
 clean:  ## remove the build folders
 	rm -rf build

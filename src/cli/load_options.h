@@ -34,6 +34,7 @@ struct LoadOptions {
   int threads = 0;                              // 0: physical cores
   std::int64_t max_model_len = 0;               // 0: the model's, cut to what fits; -1: what fits
   bool allow_long_max_model_len = false;
+  LogprobsMode logprobs_mode = LogprobsMode::raw_logprobs;
   EngineConfig engine;                          // engine.max_model_len is set by the plan
   bool max_num_seqs_given = false;
   MemoryOptions memory;

@@ -75,8 +75,7 @@ void check_speculation(const ParsedArgs& a) {
            "mtp is the one to come; leave it out");
 }
 
-void read_model(const ParsedArgs& a, ServeOptions& o) {
-  LoadOptions& l = o.load;
+void read_model(const ParsedArgs& a, LoadOptions& l, std::vector<std::string>& warnings) {
   l.revision = a.text("revision");
   l.cache_dir = a.text("download-dir");
   l.tokenizer = a.text("tokenizer");
@@ -87,7 +86,7 @@ void read_model(const ParsedArgs& a, ServeOptions& o) {
   if (format == "auto" || format == "safetensors" || format == "gguf") {
     l.load_format = format;
   } else if (std::find(kFastLoaders.begin(), kFastLoaders.end(), format) != kFastLoaders.end()) {
-    o.warnings.push_back("--load-format " + format + ": the safetensors files are read by this program's own loader");
+    warnings.push_back("--load-format " + format + ": the safetensors files are read by this program's own loader");
     l.load_format = "safetensors";
   } else {
     refuse("--load-format " + format + " is not supported", "--load-format", "auto, safetensors or gguf");
@@ -109,8 +108,7 @@ void read_model(const ParsedArgs& a, ServeOptions& o) {
   l.threads = small(a, "threads", 0, 1, 1024);
 }
 
-void read_scheduling(const ParsedArgs& a, ServeOptions& o) {
-  LoadOptions& l = o.load;
+void read_scheduling(const ParsedArgs& a, LoadOptions& l) {
   EngineConfig& e = l.engine;
   if (a.has("max-model-len") && a.text("max-model-len") != "auto") {
     l.max_model_len = a.human_integer("max-model-len", 0);
@@ -122,6 +120,11 @@ void read_scheduling(const ParsedArgs& a, ServeOptions& o) {
   }
   l.allow_long_max_model_len = env_flag("VLLM_ALLOW_LONG_MAX_MODEL_LEN");
   l.max_num_seqs_given = a.has("max-num-seqs");
+  const std::string mode = a.text("logprobs-mode", "raw_logprobs");
+  l.logprobs_mode = mode == "processed_logprobs" ? LogprobsMode::processed_logprobs
+                    : mode == "raw_logits"       ? LogprobsMode::raw_logits
+                    : mode == "processed_logits" ? LogprobsMode::processed_logits
+                                                 : LogprobsMode::raw_logprobs;
   e.max_num_seqs = small(a, "max-num-seqs", e.max_num_seqs, 1, 65536);
   const std::int64_t batched = a.human_integer("max-num-batched-tokens", e.max_num_batched_tokens);
   if (batched < 1 || batched > (1 << 24))
@@ -204,6 +207,7 @@ void read_server(const ParsedArgs& a, ServeOptions& o) {
   s.clamp_max_tokens = a.on("clamp-max-tokens");
   s.response_role = a.text("response-role", s.response_role);
   s.max_logprobs = small(a, "max-logprobs", 20, -1);
+  s.logprobs_mode = a.text("logprobs-mode", s.logprobs_mode);
   s.stream_interval = small(a, "stream-interval", 1, 1);
   s.fingerprint_mode = pick(a, "fingerprint-mode", "full", std::array<std::string_view, 3>{"full", "hash", "none"});
   s.max_stop_strings = static_cast<int>(env_integer("VLLM_MAX_STOP_STRINGS", s.max_stop_strings));
@@ -214,6 +218,11 @@ void read_server(const ParsedArgs& a, ServeOptions& o) {
 }
 
 }  // namespace
+
+void read_load_options(const ParsedArgs& args, LoadOptions& load, std::vector<std::string>& warnings) {
+  read_model(args, load, warnings);
+  read_scheduling(args, load);
+}
 
 ServeOptions read_serve_options(const std::vector<std::string>& args) {
   ServeOptions o;
@@ -240,8 +249,7 @@ ServeOptions read_serve_options(const std::vector<std::string>& args) {
     o.load.model = a.text("model");
     if (o.load.model.empty()) refuse("no MODEL is given", "command line", "hearth serve MODEL; a folder, a .gguf file or a hub id");
   }
-  read_model(a, o);
-  read_scheduling(a, o);
+  read_load_options(a, o.load, o.warnings);
   read_server(a, o);
   o.names = a.list("served-model-name");
   if (o.names.empty()) o.names = {o.load.model};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/args.h"
 #include "cli/load_options.h"
 #include "server/service.h"
 
@@ -23,6 +24,9 @@ struct ServeOptions {
   std::vector<std::string> warnings;
   std::optional<std::string> help;   // --help: the text to print instead of serving
 };
+
+// The part about loading and scheduling, for every verb that takes these options.
+void read_load_options(const ParsedArgs& args, LoadOptions& load, std::vector<std::string>& warnings);
 
 ServeOptions read_serve_options(const std::vector<std::string>& args);
 

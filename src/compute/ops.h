@@ -67,6 +67,11 @@ class Ops {
   virtual Matrix load_matrix(std::span<const StoredMatrix> parts) = 0;
   // How linear, linear_many and moe compute with this matrix.
   virtual Arithmetic arithmetic(const Matrix& w) const { (void)w; return Arithmetic::f32; }
+  // Bytes that load_matrix will take for a matrix of this stored format. Planning tells of all matrices before any is read;
+  // workspace_bytes() then counts with them.
+  virtual std::size_t plan_matrix(Format format, std::int64_t rows, std::int64_t cols) {
+    return static_cast<std::size_t>(rows * format_bytes(format, cols));
+  }
   // Bytes of scratch that steps of at most max_tokens rows need, given the matrices loaded so far; reserve() takes it.
   virtual std::size_t workspace_bytes(std::int64_t max_tokens) { (void)max_tokens; return 0; }
   virtual void reserve(std::int64_t max_tokens) { (void)max_tokens; }

@@ -33,6 +33,15 @@ Matrix CpuOps::load_matrix(std::span<const StoredMatrix> parts) {
   return out;
 }
 
+std::size_t CpuOps::plan_matrix(Format format, std::int64_t rows, std::int64_t cols) {
+  const Layout layout = layout_for(format).layout;
+  if (!is_float(layout)) max_quantized_cols_ = std::max(max_quantized_cols_, cols);
+  const auto panels = static_cast<std::size_t>((rows + kPanelRows - 1) / kPanelRows);
+  std::size_t bytes = panels * panel_bytes(layout, cols);
+  if (layout == Layout::f8) bytes += panels * static_cast<std::size_t>((cols + kScaleBlock - 1) / kScaleBlock) * sizeof(float);
+  return (bytes + 4095) / 4096 * 4096;  // a matrix has pages of its own
+}
+
 std::size_t CpuOps::workspace_bytes(std::int64_t max_tokens) {
   return static_cast<std::size_t>(max_tokens) * (q_stride(max_quantized_cols_) + 4 * sizeof(void*));
 }

@@ -46,6 +46,7 @@ class CpuOps final : public Ops {
   }
 
   Matrix load_matrix(std::span<const StoredMatrix> parts) override;
+  std::size_t plan_matrix(Format format, std::int64_t rows, std::int64_t cols) override;
   std::size_t workspace_bytes(std::int64_t max_tokens) override;
   void reserve(std::int64_t max_tokens) override;
 

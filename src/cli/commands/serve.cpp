@@ -1,0 +1,91 @@
+// hearth serve MODEL — options, plan, load, engine, server.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <ctime>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/command_def.h"
+#include "cli/load_model.h"
+#include "cli/load_text.h"
+#include "cli/progress.h"
+#include "cli/resolve_model.h"
+#include "cli/serve_options.h"
+#include "tensor/tensor.h"
+
+namespace hearth {
+namespace {
+
+std::shared_ptr<ServedModel> served_model(const ServeOptions& o, const OpenedModel& model, const ModelText& text) {
+  auto served = std::make_shared<ServedModel>();
+  served->names = o.names;
+  served->root = o.load.model;
+  served->created = static_cast<std::int64_t>(std::time(nullptr));
+  served->vocab_size = static_cast<std::int32_t>(model.info.vocab_size);
+  served->tokenizer = text.tokenizer;
+  served->chat_template = text.chat_template;
+  SamplingDefaults sampling =
+      sampling_defaults(model.source->generation_config(), o.load.generation_config, o.load.override_generation_config);
+  served->default_sampling = std::move(sampling.sampling);
+  served->eos_token_ids = text.end_tokens;
+  for (std::int32_t id : sampling.end_tokens)
+    if (std::find(served->eos_token_ids.begin(), served->eos_token_ids.end(), id) == served->eos_token_ids.end())
+      served->eos_token_ids.push_back(id);
+  served->default_chat_template_kwargs = o.default_chat_template_kwargs;
+  return served;
+}
+
+int run(const std::vector<std::string>& args) {
+  const ServeOptions o = read_serve_options(args);
+  if (o.help) {
+    std::fputs(o.help->c_str(), stdout);
+    return 0;
+  }
+  for (const std::string& w : o.warnings) log_warning("{}", w);
+
+  OpenedModel model = open_model(o.load);
+  log_info("model {}: {} ({} layers, {} stored)", o.load.model, model.info.architecture, model.info.num_layers,
+           format_bytes(model.stored_bytes()));
+  ModelText text = load_text(model.path, o.load.chat_template);
+  if (!o.load.tokenizer.empty()) {
+    text.tokenizer_from = resolve_model(o.load.tokenizer, o.load.tokenizer_revision, o.load.cache_dir);
+    text.tokenizer = load_tokenizer_at(text.tokenizer_from);
+  }
+  if (text.tokenizer->vocab_size() > model.info.vocab_size)
+    throw StartupError(fmt::format("the tokenizer has {} tokens, the model {} rows", text.tokenizer->vocab_size(), model.info.vocab_size),
+                       text.tokenizer_from, "the tokenizer belongs to another model");
+  if (!text.chat_template) log_warning("the model has no chat template: chat requests are refused; --chat-template gives one");
+
+  std::shared_ptr<Ops> ops = make_ops(o.load);
+  const StartPlan plan = plan_model(model, *ops, o.load, machine_memory());
+  log_info("device {}; KV cache {}", ops->name(), dtype_name(model.kv_dtype));
+  for (const std::string& line : plan_lines(plan)) log_info("{}", line);
+  if (o.dry_run) return 0;
+
+  auto service = std::make_shared<Service>();
+  service->config = o.server;
+  std::shared_ptr<ServedModel> served = served_model(o, model, text);
+  served->max_model_len = static_cast<std::int32_t>(plan.plan.cache.max_model_len);
+  served->recorder = make_recorder(*service, o.names[0], served->max_model_len,
+                                   {{"block_size", std::to_string(plan.cache_needs.block_tokens)},
+                                    {"cache_dtype", dtype_name(model.kv_dtype)},
+                                    {"enable_prefix_caching", "False"},
+                                    {"gpu_memory_utilization", fmt::format("{}", o.load.memory.utilization.value_or(0))},
+                                    {"num_gpu_blocks", std::to_string(plan.plan.cache.num_blocks)}});
+  {
+    Progress progress("loading", model.stored_bytes());
+    served->engine = load_engine(model, ops, plan, o.load, progress, served->recorder.get());
+  }
+  model.source.reset();
+  service->models.push_back(served);
+  served->engine->start();
+  return run_server(service);
+}
+
+}  // namespace
+
+extern const CommandDef commands_serve;
+const CommandDef commands_serve{"serve", "serve a model over HTTP (OpenAI-compatible)", run};
+
+}  // namespace hearth
