@@ -12,11 +12,15 @@ namespace hearth {
 namespace {
 
 constexpr std::int64_t kSpan = 512;      // a multiple of kAttendBlock
-constexpr std::int64_t kTileRows = 16;   // rows of a prompt that share the pass over a block of k and v
+// Queries that share the pass over a block of k and v: with the block (32 kB at width 64) they fit the first-level cache.
+constexpr std::int64_t kTileQueries = 24;
 
 const std::byte* cache_row(const Tensor& cache, std::int64_t slot, std::int64_t g) {
   return cache.ptr<std::byte>() + (slot * cache.dim(2) + g) * cache.dim(3) * dtype_bytes(cache.dtype);
 }
+
+constexpr std::int64_t kMaxQueries = 256;        // of one kernel call
+constexpr std::int64_t kSplitNumbers = 4 << 20;  // at most 16 MiB of states that wait
 
 // Rows [begin, end) of one sequence.
 struct Tile {
@@ -45,26 +49,30 @@ void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& 
   const auto* cu = batch.cu_seqlens_q.ptr<std::int32_t>();
   const std::int64_t B = batch.seq_lens.dim(0);
 
+  const std::int64_t tile_rows = std::max<std::int64_t>(1, kTileQueries / heads);
   std::vector<Tile> tiles;
-  std::int64_t longest = 0;
+  std::int64_t longest = 0, most_rows = 0;
   for (std::int64_t b = 0; b < B; ++b)
-    for (std::int64_t t = cu[b]; t < cu[b + 1]; t += kTileRows) {
-      tiles.push_back({b, t, std::min<std::int64_t>(t + kTileRows, cu[b + 1])});
+    for (std::int64_t t = cu[b]; t < cu[b + 1]; t += tile_rows) {
+      tiles.push_back({b, t, std::min<std::int64_t>(t + tile_rows, cu[b + 1])});
       longest = std::max<std::int64_t>(longest, positions[tiles.back().end - 1] + 1);
+      most_rows = std::max(most_rows, tiles.back().end - t);
     }
   if (tiles.empty()) return;
   const auto num_tiles = static_cast<std::int64_t>(tiles.size());
-  // Few tiles and long contexts: a thread takes one span of a tile. Otherwise all spans, one after the other.
-  const std::int64_t max_spans = (longest + kSpan - 1) / kSpan;
-  const bool split = max_spans > 1 && num_tiles * G < 4 * pool_.size();
-  const std::int64_t spans = split ? max_spans : 1;
+  const std::int64_t queries = most_rows * heads, state = width + 16;
 
-  // Scratch: per item the state of its queries, twice where an item does several spans; per thread one block of k and v.
-  const std::int64_t queries = kTileRows * heads, state = width + 16;
+  // Few tiles and long contexts: a thread takes one span of a tile, whose states wait to be joined. Otherwise all spans of a
+  // tile, one after the other.
+  const std::int64_t max_spans = (longest + kSpan - 1) / kSpan;
+  const bool split = max_spans > 1 && num_tiles * G < 4 * pool_.size() &&
+                     num_tiles * G * max_spans * queries * state <= kSplitNumbers;
+  const std::int64_t spans = split ? max_spans : 1, items = num_tiles * G * spans;
+
+  // Scratch: per item the state of its queries, or per thread two of them; per thread one widened block of k and v.
   const bool convert = cache.k.dtype != DType::f32;
   const std::int64_t per_thread = queries * state * (split ? 0 : 2) + (convert ? 2 * kAttendBlock * K : 0);
   const std::int64_t per_item = split ? queries * state : 0;
-  const std::int64_t items = num_tiles * G * spans;
   float* scratch = attention_.get<float>(*device_, static_cast<std::size_t>(per_thread * pool_.size() + per_item * items));
   float* item_states = scratch + per_thread * pool_.size();
 
@@ -80,12 +88,14 @@ void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& 
   const auto attend_span = [&](const Tile& tile, std::int64_t g, std::int64_t s0, std::int64_t s1, float* states, float* block) {
     const std::int32_t* table = batch.block_tables.row<std::int32_t>(tile.sequence);
     const float *k[kAttendBlock], *v[kAttendBlock];
-    AttendQuery query[kTileRows * 64];
+    AttendQuery query[kMaxQueries];
     for (std::int64_t s = s0; s < s1; s += kAttendBlock) {
       const std::int64_t n = std::min(kAttendBlock, s1 - s);
+      std::int64_t page = s / N, offset = s % N;  // counted along: two divisions a position would cost more than its scores
       for (std::int64_t j = 0; j < n; ++j) {
-        const std::int64_t slot = table[(s + j) / N] * N + (s + j) % N;
+        const std::int64_t slot = table[page] * N + offset;
         const std::byte *kj = cache_row(cache.k, slot, g), *vj = cache_row(cache.v, slot, g);
+        if (++offset == N) ++page, offset = 0;
         if (convert) {
           kernels_.widen(block + j * K, kj, cache.k.dtype, K);
           kernels_.widen(block + (kAttendBlock + j) * K, vj, cache.v.dtype, K);
@@ -106,7 +116,7 @@ void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& 
           float* own = states + ((t - tile.begin) * heads + h) * state;
           query[count++] = {q.row<float>(t, g * heads + h), own, own + width,
                             std::min<std::int64_t>(n, positions[t] + 1 - s)};
-          if (count == kTileRows * 64) flush();
+          if (count == kMaxQueries) flush();
         }
       if (count > 0) flush();
     }

@@ -17,11 +17,10 @@ Matrix CpuOps::load_matrix(std::span<const StoredMatrix> parts) {
   auto m = pack(parts, *device_, pool_);
   const LayoutChoice choice = layout_for(parts[0].format);
   if (choice.expanded) {
-    const auto stored = static_cast<std::size_t>(format_bytes(parts[0].format, m->cols) * m->rows);
-    log_info("cpu: a {} x {} matrix of {} is expanded to {}: {:.1f} MiB instead of {:.1f}", m->rows, m->cols,
-             format_info(parts[0].format).name,
-             choice.layout == Layout::q8_f32 ? "bytes with f32 scales" : format_info(choice.format).name,
-             static_cast<double>(m->bytes) / (1 << 20), static_cast<double>(stored) / (1 << 20));
+    Expanded& e = expanded_[parts[0].format];
+    ++e.matrices;
+    e.stored += static_cast<std::size_t>(format_bytes(parts[0].format, m->cols) * m->rows);
+    e.bytes += m->bytes;
   }
   if (!is_float(m->layout)) max_quantized_cols_ = std::max(max_quantized_cols_, m->cols);
   Matrix out;
@@ -47,6 +46,13 @@ std::size_t CpuOps::workspace_bytes(std::int64_t max_tokens) {
 }
 
 void CpuOps::reserve(std::int64_t max_tokens) {
+  for (const auto& [format, e] : expanded_) {
+    const LayoutChoice choice = layout_for(format);
+    log_info("cpu: {} matrices of {} are expanded to {}: {:.1f} MiB instead of {:.1f}", e.matrices, format_info(format).name,
+             choice.layout == Layout::q8_f32 ? "bytes with f32 scales" : format_info(choice.format).name,
+             static_cast<double>(e.bytes) / (1 << 20), static_cast<double>(e.stored) / (1 << 20));
+  }
+  expanded_.clear();
   const auto rows = static_cast<std::size_t>(max_tokens);
   x_quantized_.get<std::byte>(*device_, rows * q_stride(max_quantized_cols_));
   x_rows_.reserve(rows);

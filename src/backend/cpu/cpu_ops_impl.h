@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "backend/cpu/cpu_ops.h"
@@ -99,6 +100,8 @@ class CpuOps final : public Ops {
   const Kernels& kernels_;
   ThreadPool pool_;
   std::int64_t max_quantized_cols_ = 0;   // of the matrices loaded so far
+  struct Expanded { std::int64_t matrices = 0; std::size_t stored = 0, bytes = 0; };
+  std::map<Format, Expanded> expanded_;   // formats that were expanded, until reserve() has said so
 
   Scratch x_quantized_, attention_, moe_quantized_, moe_values_;
   std::vector<const void*> x_rows_, xq_rows_;

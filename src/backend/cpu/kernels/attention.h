@@ -18,9 +18,16 @@ namespace {
 
 constexpr float kMinusInfinity = -__builtin_inff();
 
+// e^x, and 0 where that is below 1e-35: a weight that no sum can show, while products with subnormal numbers take the
+// processor a hundred times as long.
+HEARTH_INLINE F exp_or_zero(const F& x) {
+  F e = exp(x);
+  HEARTH_PARTS e.v[i_] = x.v[i_] < native_set1(-80.0f) ? NativeF{} : e.v[i_];
+  return e;
+}
 HEARTH_INLINE float exp1(float x) {
   float e[16];
-  store(e, exp(set1(x)));
+  store(e, exp_or_zero(set1(x)));
   return e[0];
 }
 
@@ -91,10 +98,10 @@ HEARTH_INLINE float attend_softmax(float* p, float* ml) {
   const float m = block_max > m0 ? block_max : m0;
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    s[j] = exp(s[j] - set1(m));
+    s[j] = exp_or_zero(s[j] - set1(m));
     store(p + 16 * j, s[j]);
   }
-  const float keep = m0 == kMinusInfinity ? 0.0f : exp1(m0 - m);
+  const float keep = exp1(m0 - m);
   ml[0] = m;
   ml[1] = ml[1] * keep + sum((s[0] + s[1]) + (s[2] + s[3]));
   return keep;
