@@ -55,6 +55,7 @@ void App::handle(const ExchangePtr& exchange) {
   }
   const Route& route = router_.at(request.handler);
   if (route.weight == Weight::light) return run(route, exchange);
+  if (state_.stopping) return exchange->respond(error_response(request.path, Status{Code::unavailable, "the server is stopping", {}}));
   workers_->post([this, &route, exchange] { run(route, exchange); });
 }
 

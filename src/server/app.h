@@ -25,6 +25,9 @@ class App final : public HttpHandler {
   HttpResponse protocol_error(const HttpRequest& request, int status, const std::string& message) override;
   void finished(const ExchangeSummary& summary) override;
 
+  // Lets the heavy handlers in hand end. To be called before the server whose exchanges they hold goes.
+  void finish_workers() { workers_.reset(); }
+
   ServerState& state() { return state_; }
   const Router& router() const { return router_; }
 

@@ -43,6 +43,8 @@ class AppTest : public ::testing::Test {
   }
   void TearDown() override {
     for (const auto& model : service->models) model->engine->stop();
+    server->stop();
+    app->finish_workers();
     server.reset();
     app.reset();
   }

@@ -72,6 +72,7 @@ int run_server(std::shared_ptr<Service> service) {
 
   signals.async_wait([&](boost::system::error_code ec, int number) {
     if (ec) return;
+    signals.clear();   // a second one ends the program at once
     log_info("{}: no new connections, waiting up to {} s for the requests in hand", number == SIGINT ? "SIGINT" : "SIGTERM",
              service->config.shutdown_timeout_seconds);
     io.stop();
@@ -95,6 +96,7 @@ int run_server(std::shared_ptr<Service> service) {
   for (const auto& model : service->models) model->engine->stop();   // what is left ends with finish reason abort
   server.wait_idle(kFlushSeconds);
   server.stop();
+  app.finish_workers();   // what they hold belongs to the server's connections
   log_info("stopped");
   return 0;
 }

@@ -105,6 +105,9 @@ Status read_streaming(const Json& body, const ServerConfig& config, GenerationPa
   const Json* options = field(body, "stream_options");
   if (options && !p.stream) return invalid_argument("stream_options needs stream to be true", "stream_options");
   if (options) {
+    for (const char* name : {"include_usage", "continuous_usage_stats"})
+      if (const Json* v = field(*options, name); v && !v->is_boolean())
+        return malformed(fmt::format("stream_options.{} must be a boolean, got {}", name, v->type_name()), fmt::format("body.stream_options.{}", name));
     p.include_usage = flag(*options, "include_usage");
     p.continuous_usage = p.include_usage && flag(*options, "continuous_usage_stats");
   }
