@@ -1,22 +1,14 @@
 // The tiny Qwen3.5 checkpoints against the official code's numbers (tests/golden/README.md §2), on each backend.
-//
-// Tolerance 1e-4 absolute: the goldens' own for engines that compute in f32 (the official code in f32 and an independent one in
-// f64 differ by up to 2.3e-5; the weakest of 29 typical mistakes moves a logit by 0.04).
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <fstream>
-#include <sstream>
-
-#include "checkpoint/safetensors.h"
 #include "cli/testing/backends.h"
+#include "cli/testing/goldens.h"
 #include "models/testing/model_harness.h"
 
 namespace hearth {
 namespace {
 
-constexpr double kTolerance = 1e-4;
+constexpr double kTolerance = kGoldenTolerance;
 
 struct Checkpoint {
   const char* name;
@@ -28,53 +20,30 @@ const Checkpoint kCheckpoints[] = {{"moe_bf16", "qwen3_5_moe_tiny/bf16", "qwen3_
                                    {"moe_fp8", "qwen3_5_moe_tiny/fp8", "qwen3_5_moe_tiny/goldens_fp8"},
                                    {"dense_bf16", "qwen3_5_dense_tiny", "qwen3_5_dense_tiny/goldens"}};
 
-std::string golden_path(const std::string& name) { return std::string(HEARTH_GOLDEN) + "/" + name; }
-
-Json read_json(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  const Result<Json> json = parse_json(text.str());
-  HEARTH_CHECK(json.ok());
-  return *json;
-}
-
 class GoldenModel : public testing::TestWithParam<std::tuple<TestBackend, Checkpoint>> {
  protected:
   GoldenModel()
       : ops_(std::get<0>(GetParam()).make()),
         source_(open_checkpoint(golden_path(std::get<1>(GetParam()).folder))),
         model_(*source_, *ops_, {.max_seqs = 3}),
-        values_(golden_path(std::string(std::get<1>(GetParam()).goldens) + "/goldens.safetensors")),
-        json_(read_json(golden_path(std::string(std::get<1>(GetParam()).goldens) + "/goldens.json"))) {}
+        goldens_(std::get<1>(GetParam()).goldens) {}
 
-  std::vector<std::int32_t> ids(const std::string& prompt) const { return json_["prompts"][prompt]["ids"].get<std::vector<std::int32_t>>(); }
-
-  // Largest difference to a golden tensor.
-  double difference(const std::vector<float>& got, const std::string& tensor) const { return difference(got, values_.read_f32(tensor)); }
-  static double difference(const std::vector<float>& got, const std::vector<float>& expected) {
-    EXPECT_EQ(got.size(), expected.size());
-    double largest = 0;
-    for (std::size_t i = 0; i < std::min(got.size(), expected.size()); ++i) {
-      const double d = std::fabs(static_cast<double>(got[i]) - static_cast<double>(expected[i]));
-      if (!(d <= largest)) largest = d;  // also takes a NaN
-    }
-    return largest;
-  }
+  std::vector<std::int32_t> ids(const std::string& prompt) const { return goldens_.ids(prompt); }
+  double difference(const std::vector<float>& got, const std::string& tensor) const { return goldens_.difference(got, tensor); }
+  static double difference(const std::vector<float>& got, const std::vector<float>& expected) { return largest_difference(got, expected); }
 
   std::unique_ptr<Ops> ops_;
   std::unique_ptr<WeightSource> source_;
   ModelHarness model_;
-  SafetensorsFile values_;
-  Json json_;
+  Goldens goldens_;
 };
 
 TEST_P(GoldenModel, LastLogitsOfEveryPrompt) {
-  for (const auto& [name, prompt] : json_["prompts"].items()) {
+  for (const auto& [name, prompt] : goldens_.json["prompts"].items()) {
     const auto tokens = ids(name);
     const auto logits = model_.run(tokens, {static_cast<std::int64_t>(tokens.size())});
     EXPECT_LT(difference(logits, "last_logits." + name), kTolerance) << name;
-    if (values_.find("all_logits." + name) != nullptr) {
+    if (goldens_.values.find("all_logits." + name) != nullptr) {
       EXPECT_LT(difference(model_.run(tokens, {static_cast<std::int64_t>(tokens.size())}, true), "all_logits." + name), kTolerance) << name;
     }
   }
@@ -89,11 +58,11 @@ TEST_P(GoldenModel, HiddenStatesRouterLogitsAndCaches) {
   };
   model_.run(ids("len_65"), {65});
 
-  const std::vector<float> expected = values_.read_f32("hidden.len_65");
+  const std::vector<float> expected = goldens_.values.read_f32("hidden.len_65");
   std::vector<float> got;
   for (const auto& level : hidden) got.insert(got.end(), level.begin(), level.end());
   EXPECT_LT(difference(got, expected), kTolerance);
-  if (values_.find("router_logits.len_65") != nullptr) {
+  if (goldens_.values.find("router_logits.len_65") != nullptr) {
     got.clear();
     for (const auto& layer : router) got.insert(got.end(), layer.begin(), layer.end());
     EXPECT_LT(difference(got, "router_logits.len_65"), kTolerance);
@@ -105,7 +74,7 @@ TEST_P(GoldenModel, HiddenStatesRouterLogitsAndCaches) {
     const std::string suffix = ".len_65.layer_" + std::to_string(layer);
     const std::string type = source_->config()["text_config"]["layer_types"][static_cast<std::size_t>(layer)];
     if (type == "full_attention") {
-      if (values_.find("k" + suffix) != nullptr) {
+      if (goldens_.values.find("k" + suffix) != nullptr) {
         EXPECT_LT(difference(model_.k_rows(0, kv_layer), "k" + suffix), kTolerance) << suffix;
         EXPECT_LT(difference(model_.v_rows(0, kv_layer), "v" + suffix), kTolerance) << suffix;
         ++kv;
@@ -113,11 +82,11 @@ TEST_P(GoldenModel, HiddenStatesRouterLogitsAndCaches) {
       ++kv_layer;
       continue;
     }
-    if (values_.find("conv_state" + suffix) != nullptr) {
+    if (goldens_.values.find("conv_state" + suffix) != nullptr) {
       EXPECT_LT(difference(model_.conv_state(0, state_layer), "conv_state" + suffix), kTolerance) << suffix;
       ++conv;
     }
-    if (values_.find("recurrent_state" + suffix) != nullptr) {
+    if (goldens_.values.find("recurrent_state" + suffix) != nullptr) {
       EXPECT_LT(difference(model_.recurrent_state(0, state_layer), "recurrent_state" + suffix), kTolerance) << suffix;
       ++recurrent;
     }
@@ -130,7 +99,7 @@ TEST_P(GoldenModel, HiddenStatesRouterLogitsAndCaches) {
 
 TEST_P(GoldenModel, HiddenStatesAroundChunkBorders) {
   std::vector<float> got;
-  const auto positions = json_["hidden_positions.len_130"].get<std::vector<std::int64_t>>();
+  const auto positions = goldens_.json["hidden_positions.len_130"].get<std::vector<std::int64_t>>();
   model_.probe = [&](std::string_view name, Tensor t) {
     if (name != "hidden") return;
     for (const std::int64_t p : positions) {
@@ -173,8 +142,8 @@ TEST_P(GoldenModel, SequencesInOneStep) {
 }
 
 TEST_P(GoldenModel, GreedyContinuations) {
-  for (const auto& [name, prompt] : json_["prompts"].items()) {
-    const auto expected = prompt.value("greedy", Json::array()).get<std::vector<std::int32_t>>();
+  for (const auto& [name, prompt] : goldens_.json["prompts"].items()) {
+    const auto expected = goldens_.greedy(name);
     if (expected.empty()) continue;
     const auto tokens = ids(name);
     std::vector<std::int32_t> got;
