@@ -78,7 +78,7 @@ TEST_P(GoldenForm, TokenByTokenGivesTheSameBits) {
 
 // What 8-bit weights change is small: a clear first token stays, yet the numbers cannot be the same.
 TEST_P(GoldenForm, EightBitWeightsAreNear) {
-  if (form_.gguf) GTEST_SKIP() << "once a checkpoint";
+  if (form_.gguf) return;  // from the folder form, once a checkpoint
   TempDir dir;
   write_gguf_from_hf(*source_, dir / "m.gguf", {.matrices = Format::q8_0, .tokenizer_folder = {}});
   const auto source = open_checkpoint(dir / "m.gguf");

@@ -176,7 +176,9 @@ TEST_P(RealModels, WidenedToF32) {
   const auto stored = open_checkpoint(path);
   WidenedSource source(*stored);
   ModelHarness model(source, *ops, kOptions);
-  expect_generation(model, GetParam(), kExact);
+  // Two gigabytes of f32 a token for the larger model: the cases with few tokens or wide gaps.
+  if (std::string_view(GetParam().name) == kSmol.name) expect_generation(model, GetParam(), kExact);
+  else expect_generation(model, GetParam(), kExact, {"france", "count", "chat_chatml", "json"});
   expect_nll(model, GetParam(), kExact);
 }
 
