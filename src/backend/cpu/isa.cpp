@@ -1,5 +1,10 @@
 #include "backend/cpu/isa.h"
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,6 +25,8 @@ std::vector<const Kernels*> available() {  // best first
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni"))
     sets.push_back(&kKernelsAvx512);
   if (avx2) sets.push_back(&kKernelsAvx2);
+#elif defined(__aarch64__)
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) sets.push_back(&kKernelsDotprod);
 #endif
   sets.push_back(&kKernelsPortable);
   return sets;

@@ -93,6 +93,8 @@ extern const Kernels kKernelsPortable;
 #if defined(__x86_64__)
 extern const Kernels kKernelsAvx2;     // AVX2, FMA, F16C
 extern const Kernels kKernelsAvx512;   // AVX-512 F, BW, DQ, VL, VNNI
+#elif defined(__aarch64__)
+extern const Kernels kKernelsDotprod;  // ARMv8.2 with dot products
 #endif
 
 }  // namespace hearth

@@ -5,4 +5,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/cpu/isa/avx512.cpp PROPERTIES
     COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni;-mfma;-mf16c;-mprefer-vector-width=512;-Wno-uninitialized")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backend/cpu/isa/dotprod.cpp PROPERTIES
+    COMPILE_OPTIONS "-march=armv8.2-a+dotprod")
 endif()
