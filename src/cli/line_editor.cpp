@@ -15,6 +15,7 @@ namespace hearth {
 namespace {
 
 constexpr int kHistoryLines = 1000;
+constexpr int kPollMs = 50;
 constexpr wchar_t kKillLine = 0x15;  // Ctrl-U
 volatile std::sig_atomic_t g_interrupted = 0;
 
@@ -44,6 +45,10 @@ struct LineEditor::Impl {
         *out = kKillLine;
         return 1;
       }
+      // The signal may have gone to another thread: look at the flag, too, before waiting and before taking what came.
+      pollfd input{STDIN_FILENO, POLLIN, 0};
+      const int ready = ::poll(&input, 1, kPollMs);
+      if (g_interrupted || ready <= 0) continue;
       char byte = 0;
       const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
       if (n < 0 && errno == EINTR) continue;

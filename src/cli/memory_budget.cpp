@@ -100,6 +100,11 @@ StartPlan plan_start(const MachineMemory& machine, const MemoryOptions& options,
     p.plan.cache.num_blocks = options.num_blocks;
     p.plan.kv_cache = p.plan.cache.kv_bytes = options.num_blocks * block_bytes;
   }
+  // Slots and blocks share the budget of an override; the blocks that were asked for must still hold one sequence.
+  const std::int64_t held = std::int64_t{p.plan.cache.num_blocks} * c.block_tokens;
+  if (options.num_blocks > 0 && held < p.plan.cache.max_model_len)
+    throw StartupError(fmt::format("{} blocks hold {} tokens, and max_model_len is {}", p.plan.cache.num_blocks, held, p.plan.cache.max_model_len),
+                       "--num-gpu-blocks-override", less);
   p.cut_max_model_len = c.max_model_len == 0 && p.plan.cache.max_model_len < c.max_model_len_limit;
   return p;
 }

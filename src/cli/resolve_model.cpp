@@ -14,9 +14,10 @@ namespace {
 
 bool is_gguf(const fs::path& p) { return p.extension() == ".gguf"; }
 
-std::string in_folder(const fs::path& dir) {
+// marker: the file that makes a folder one of ours.
+std::string in_folder(const fs::path& dir, const char* marker) {
   std::error_code error;
-  if (fs::exists(dir / "config.json", error)) return dir.string();
+  if (fs::exists(dir / marker, error)) return dir.string();
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(dir, error))
     if (is_gguf(entry.path()) && !entry.path().filename().string().starts_with("mmproj")) files.push_back(entry.path().string());
@@ -24,7 +25,7 @@ std::string in_folder(const fs::path& dir) {
   std::sort(files.begin(), files.end());
   if (files.size() == 1) return files[0];
   if (files.empty())
-    throw StartupError("the folder holds neither config.json nor a .gguf file", dir.string(),
+    throw StartupError(std::string("the folder holds neither ") + marker + " nor a .gguf file", dir.string(),
                        "give the folder of a Hugging Face checkpoint, or a .gguf file");
   std::string list;
   for (const std::string& f : files) list += (list.empty() ? "" : ", ") + fs::path(f).filename().string();
@@ -40,7 +41,7 @@ bool looks_like_hub_id(const std::string& model) {
          });
 }
 
-std::string in_cache(const std::string& id, const std::string& revision, const std::string& cache_dir) {
+std::string in_cache(const std::string& id, const std::string& revision, const std::string& cache_dir, const char* marker) {
   std::string folder = "models--" + id;
   for (std::size_t at = folder.find('/'); at != std::string::npos; at = folder.find('/', at)) folder.replace(at, 1, "--");
   const fs::path root = fs::path(cache_dir) / folder;
@@ -59,7 +60,19 @@ std::string in_cache(const std::string& id, const std::string& revision, const s
     throw StartupError("'" + id + "' has no revision '" + revision + "' in the hub cache", root.string(),
                        list.empty() ? "fetch the model with another tool first" : "revisions there: " + list);
   }
-  return in_folder(snapshot);
+  return in_folder(snapshot, marker);
+}
+
+std::string resolve(const std::string& model, const std::string& revision, const std::string& cache_dir, const char* marker) {
+  std::error_code error;
+  if (fs::is_directory(model, error)) return in_folder(model, marker);
+  if (fs::exists(model, error)) {
+    if (is_gguf(model)) return model;
+    throw StartupError("the file is no .gguf file", model, std::string("give a folder with ") + marker + ", or a .gguf file");
+  }
+  if (!looks_like_hub_id(model))
+    throw StartupError("no such file or folder", model, "check the path; hub ids look like org/name");
+  return in_cache(model, revision.empty() ? "main" : revision, cache_dir.empty() ? hub_cache_dir() : cache_dir, marker);
 }
 
 }  // namespace
@@ -72,15 +85,11 @@ std::string hub_cache_dir() {
 }
 
 std::string resolve_model(const std::string& model, const std::string& revision, const std::string& cache_dir) {
-  std::error_code error;
-  if (fs::is_directory(model, error)) return in_folder(model);
-  if (fs::exists(model, error)) {
-    if (is_gguf(model)) return model;
-    throw StartupError("the file is no .gguf file", model, "give a folder with config.json, or a .gguf file");
-  }
-  if (!looks_like_hub_id(model))
-    throw StartupError("no such file or folder", model, "check the path; hub ids look like org/name");
-  return in_cache(model, revision.empty() ? "main" : revision, cache_dir.empty() ? hub_cache_dir() : cache_dir);
+  return resolve(model, revision, cache_dir, "config.json");
+}
+
+std::string resolve_tokenizer(const std::string& tokenizer, const std::string& revision, const std::string& cache_dir) {
+  return resolve(tokenizer, revision, cache_dir, "tokenizer.json");
 }
 
 }  // namespace hearth

@@ -12,6 +12,9 @@ namespace hearth {
 // A folder with config.json, or a .gguf file. revision: branch, tag or commit of a hub id. cache_dir: empty for the default.
 std::string resolve_model(const std::string& model, const std::string& revision = {}, const std::string& cache_dir = {});
 
+// The same for a tokenizer: a folder with tokenizer.json will do.
+std::string resolve_tokenizer(const std::string& tokenizer, const std::string& revision = {}, const std::string& cache_dir = {});
+
 // The hub cache: $HF_HUB_CACHE, $HF_HOME/hub, or ~/.cache/huggingface/hub.
 std::string hub_cache_dir();
 

@@ -29,7 +29,7 @@ def test_line(name):
     for sentence in said:
         assert sentence in result.stderr
     assert result.returncode == (2 if outcome == "refused" else 0), result.stderr
-    assert ("planned" in result.stderr) == outcome.startswith("starts")
+    assert ("memory: total" in result.stderr) == outcome.startswith("starts")
 
 
 def test_the_first_line_that_starts_answers(serve):

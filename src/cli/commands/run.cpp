@@ -182,7 +182,7 @@ int run(const std::vector<std::string>& words) {
 
   OpenedModel model = open_model(load);
   ModelText text = load_text(model.path, load.chat_template);
-  if (!load.tokenizer.empty()) text.tokenizer = load_tokenizer_at(resolve_model(load.tokenizer, load.tokenizer_revision, load.cache_dir));
+  if (!load.tokenizer.empty()) text.tokenizer = load_tokenizer_at(resolve_tokenizer(load.tokenizer, load.tokenizer_revision, load.cache_dir));
   std::shared_ptr<Ops> ops = make_ops(load);
   const StartPlan plan = plan_model(model, *ops, load, machine_memory());
   std::shared_ptr<Engine> engine;

@@ -49,7 +49,7 @@ int run(const std::vector<std::string>& args) {
            format_bytes(model.stored_bytes()));
   ModelText text = load_text(model.path, o.load.chat_template);
   if (!o.load.tokenizer.empty()) {
-    text.tokenizer_from = resolve_model(o.load.tokenizer, o.load.tokenizer_revision, o.load.cache_dir);
+    text.tokenizer_from = resolve_tokenizer(o.load.tokenizer, o.load.tokenizer_revision, o.load.cache_dir);
     text.tokenizer = load_tokenizer_at(text.tokenizer_from);
   }
   if (text.tokenizer->vocab_size() > model.info.vocab_size)

@@ -50,7 +50,7 @@ int run(const std::vector<std::string>& words) {
   if (!v) return 0;
   const LoadOptions& l = v->load;
   const std::string model = l.tokenizer.empty() ? resolve_model(l.model, l.revision, l.cache_dir)
-                                                : resolve_model(l.tokenizer, l.tokenizer_revision, l.cache_dir);
+                                                : resolve_tokenizer(l.tokenizer, l.tokenizer_revision, l.cache_dir);
   const std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer_at(model);
 
   std::string text;
