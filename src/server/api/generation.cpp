@@ -26,7 +26,13 @@ struct Choice {
   int num_tokens = 0;
   bool done = false, started = false;
   TextDelta pending;        // not yet said, under stream_interval
+  std::string said;         // for the log, under log_outputs
 };
+
+std::string cut_for_log(const ServerConfig& config, std::string text) {
+  if (config.max_log_len >= 0 && text.size() > static_cast<std::size_t>(config.max_log_len)) text.resize(static_cast<std::size_t>(config.max_log_len));
+  return text;
+}
 
 class Generation final : public std::enable_shared_from_this<Generation> {
  public:
@@ -89,8 +95,7 @@ class Sink final : public OutputSink {
 void Generation::start() {
   const ServerConfig& config = state_.config();
   if (config.log_requests) {
-    std::string prompt = in_.model->tokenizer->decode(in_.prompts.front(), false);
-    if (config.max_log_len >= 0 && prompt.size() > static_cast<std::size_t>(config.max_log_len)) prompt.resize(static_cast<std::size_t>(config.max_log_len));
+    const std::string prompt = cut_for_log(config, in_.model->tokenizer->decode(in_.prompts.front(), false));
     log_info("request={} prompts={} prompt_tokens={} n={} max_tokens={} temperature={} prompt={}", in_.id, in_.prompts.size(),
              totals_.prompt_tokens, in_.params.n, in_.max_tokens.front(), in_.params.sampling.temperature, dump_json(prompt));
   }
@@ -196,6 +201,10 @@ void Generation::on(Output& e) {
     if (output.finish == FinishReason::stop) delta.stop_reason = stop_reason(output.stop_token);
   }
   choice.done = delta.finished;
+  if (const ServerConfig& config = state_.config(); config.log_outputs) {
+    choice.said += delta.text;
+    if (delta.finished) log_info("request={} choice={} output={}", in_.id, index, dump_json(cut_for_log(config, std::move(choice.said))));
+  }
   if (delta.finished) finishes_ += (finishes_.empty() ? "" : ",") + std::string(finish_reason_name(delta.finish));
   deliver(choice, std::move(delta));
 }

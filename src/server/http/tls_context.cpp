@@ -42,11 +42,11 @@ std::shared_ptr<ssl::context> TlsContext::load() const {
   return context;
 }
 
-std::time_t TlsContext::newest() const {
-  std::time_t newest = 0;
+std::int64_t TlsContext::newest() const {
+  std::int64_t newest = 0;  // nanoseconds: two files may change within a second
   for (const std::string* file : {&files_.certfile, &files_.keyfile, &files_.ca_certs}) {
     struct stat info{};
-    if (!file->empty() && stat(file->c_str(), &info) == 0) newest = std::max(newest, info.st_mtime);
+    if (!file->empty() && stat(file->c_str(), &info) == 0) newest = std::max(newest, std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec);
   }
   return newest;
 }

@@ -4,7 +4,7 @@
 // Errors    StartupError naming the file when it cannot be read or does not fit; a failed reload keeps the old one and logs.
 #pragma once
 
-#include <ctime>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,11 +28,11 @@ class TlsContext {
 
  private:
   std::shared_ptr<boost::asio::ssl::context> load() const;
-  std::time_t newest() const;
+  std::int64_t newest() const;
   TlsFiles files_;
   std::mutex mutex_;
   std::shared_ptr<boost::asio::ssl::context> context_;
-  std::time_t loaded_ = 0;
+  std::int64_t loaded_ = 0;
 };
 
 }  // namespace hearth
