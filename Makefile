@@ -32,7 +32,7 @@ unit: build ## unit and property tests
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 golden: build ## the unit tests that compare with the values of the official code
-	ctest --test-dir $(BUILD) --output-on-failure -R 'unit\.(text|models|backend|checkpoint)'
+	ctest --test-dir $(BUILD) --output-on-failure -R 'unit\.(text|models|backend|checkpoint|engine|cli)'
 
 e2e: build models ## end-to-end tests: the real program, the official client
 	HEARTH=build/hearth $(PYTHON) -m pytest -q tests/e2e
@@ -46,6 +46,7 @@ run: build .venv/stamp ## fetch the quick model and serve it on port 8000
 	tools/run_quick.sh $(PORT)
 
 fuzz: setup ## build the fuzz programs (clang, libFuzzer)
+	tools/install_packages.sh clang
 	cmake --preset fuzz
 	cmake --build build/fuzz -j $(JOBS)
 
@@ -56,6 +57,7 @@ fmt:    ## format our code
 	clang-format -i $(OURS)
 
 lint: build ## rooms, format, option table, words, generated documents
+	tools/install_packages.sh clang-format
 	python3 tools/check_rooms.py
 	clang-format --dry-run -Werror $(OURS)
 	python3 tools/check_tree.py build/hearth

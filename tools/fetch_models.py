@@ -143,7 +143,7 @@ def make_f32(name):
     if (target / "config.json").exists():
         print(f"{target.name}: there")
         return
-    subprocess.run([sys.executable, str(ROOT / "tools" / "gguf_to_f32.py"), str(DIR / name), str(target)], check=True,
+    subprocess.run([sys.executable, str(ROOT / "tools" / "gguf_to_safetensors.py"), str(DIR / name), str(target)], check=True,
                    stderr=subprocess.PIPE, text=True)
     print(f"{target.name}: made from {name}")
 

@@ -16,8 +16,10 @@ bool is_negative_number(std::string_view word) {
   if (word.size() < 2 || word[0] != '-') return false;
   bool digits = false;
   for (char c : word.substr(1)) {
-    if (std::isdigit(static_cast<unsigned char>(c))) digits = true;
-    else if (c != '.') return false;
+    if (std::isdigit(static_cast<unsigned char>(c)))
+      digits = true;
+    else if (c != '.')
+      return false;
   }
   return digits;
 }
@@ -72,8 +74,10 @@ void put_dotted(Json& target, std::string path, const std::string& value, const 
 
 void merge_into(Json& target, const Json& from) {
   for (const auto& [key, value] : from.items()) {
-    if (value.is_object() && target.contains(key) && target[key].is_object()) merge_into(target[key], value);
-    else target[key] = value;
+    if (value.is_object() && target.contains(key) && target[key].is_object())
+      merge_into(target[key], value);
+    else
+      target[key] = value;
   }
 }
 
@@ -90,8 +94,10 @@ ArgParser::ArgParser(std::vector<OptionDef> options) : options_(std::move(option
     while (!rest.empty()) {
       const std::string_view alias = rest.substr(0, rest.find(' '));
       rest.remove_prefix(std::min(rest.size(), alias.size() + 1));
-      if (alias.starts_with("--")) add(alias.substr(2));
-      else short_names_.emplace(alias.substr(1), Match{&def, false});
+      if (alias.starts_with("--"))
+        add(alias.substr(2));
+      else
+        short_names_.emplace(alias.substr(1), Match{&def, false});
     }
   }
   // A real option that is called no-… wins over the twin of another.
@@ -206,19 +212,23 @@ void ArgParser::parse_into(ParsedArgs& out, const std::vector<std::string>& word
     value.from_config = from_config;
     switch (def.arity) {
       case Arity::flag:
-        if (attached) bad_args(spelled + " takes no value (got '" + *attached + "')", spelled,
-                               "write --" + std::string(def.name) + " or --no-" + std::string(def.name));
+        if (attached)
+          bad_args(spelled + " takes no value (got '" + *attached + "')", spelled,
+                   "write --" + std::string(def.name) + " or --no-" + std::string(def.name));
         if (repeated && value.on == m->negated)
           out.warnings.push_back(spelled + " was given in both senses; the last one counts");
         value.on = !m->negated;
         break;
       case Arity::value:
         value.values = {need_value()};
-        if (repeated) out.warnings.push_back(spelled + " was given more than once; the last value counts: " + value.values[0]);
+        if (repeated)
+          out.warnings.push_back(spelled + " was given more than once; the last value counts: " + value.values[0]);
         break;
       case Arity::optional_value:
-        if (attached) value.values = {*attached};
-        else if (auto v = next_value()) value.values = {*v};
+        if (attached)
+          value.values = {*attached};
+        else if (auto v = next_value())
+          value.values = {*v};
         break;
       case Arity::many:
         value.values = {need_value()};

@@ -1,11 +1,15 @@
-// args.h — a command line: options with argparse's grammar, so that a launch line written for vLLM parses the same here.
+// args.h — a command line: options with argparse's grammar, so that a launch line written for vLLM parses the same
+// here.
 //
-// Grammar   --opt value, --opt=value; '-' and '_' are one letter inside names; an unambiguous prefix of a long name will do;
-//           every flag has a --no- twin; a repeated option keeps its last value and warns; `many` takes all that follows up to
-//           the next option; JSON options take an object, or --opt.key value, or --opt.list+ value, and all forms merge.
-//           "--" ends the options. A word that begins with '-' is an option unless it is a negative number or holds a space.
-// Errors    StartupError with exit code 2: unknown option (with a suggestion), ambiguous prefix, missing or stray value.
-// Environment  env_value() is the only place that reads it.
+// Grammar   --opt value, --opt=value; '-' and '_' are one letter inside names; an unambiguous prefix of a long name
+// will do;
+//           every flag has a --no- twin; a repeated option keeps its last value and warns; `many` takes all that
+//           follows up to the next option; JSON options take an object, or --opt.key value, or --opt.list+ value, and
+//           all forms merge.
+//           "--" ends the options. A word that begins with '-' is an option unless it is a negative number or holds a
+//           space.
+// Errors    StartupError with exit code 2: unknown option (with a suggestion), ambiguous prefix, missing or stray
+// value. Environment  env_value() is the only place that reads it.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +34,7 @@ enum class Arity {
 };
 
 struct OptionDef {
-  std::string_view name;          // "max-model-len": no dashes in front, '-' inside
+  std::string_view name;  // "max-model-len": no dashes in front, '-' inside
   Arity arity = Arity::flag;
   std::string_view aliases = {};  // space-separated, with dashes: "-tp --tp-size"
 };
@@ -59,7 +63,8 @@ struct ParsedArgs {
   std::int64_t human_integer(std::string_view name, std::int64_t otherwise) const;
   std::int64_t size(std::string_view name, std::int64_t otherwise) const;
   double number(std::string_view name, double otherwise, double min, double max) const;
-  std::string choice(std::string_view name, std::string_view otherwise, std::span<const std::string_view> choices) const;
+  std::string choice(std::string_view name, std::string_view otherwise,
+                     std::span<const std::string_view> choices) const;
 };
 
 struct ParseRules {
@@ -89,7 +94,8 @@ class ArgParser {
   std::map<std::string, Match, std::less<>> short_names_;  // "tp"
 };
 
-// A YAML file of long option names as command-line words: a mapping becomes a JSON option, true --x, false --no-x, a list
+// A YAML file of long option names as command-line words: a mapping becomes a JSON option, true --x, false --no-x, a
+// list
 // `--x a b`. `model: M` becomes the positional (last word), unless the command line has its own.
 std::vector<std::string> config_words(const std::string& file);
 
@@ -101,9 +107,9 @@ std::optional<std::int64_t> parse_size(std::string_view text);
 int edit_distance(std::string_view a, std::string_view b);
 
 // The environment.
-std::optional<std::string> env_value(const char* name);                       // absent or empty: nothing
-std::int64_t env_integer(const char* name, std::int64_t otherwise);           // StartupError when it is no integer
+std::optional<std::string> env_value(const char* name);              // absent or empty: nothing
+std::int64_t env_integer(const char* name, std::int64_t otherwise);  // StartupError when it is no integer
 double env_number(const char* name, double otherwise);
-bool env_flag(const char* name);                                              // "1", "true", "yes", "on"
+bool env_flag(const char* name);  // "1", "true", "yes", "on"
 
 }  // namespace hearth

@@ -40,20 +40,23 @@ std::vector<std::string> config_words(const std::string& file) {
   } catch (const YAML::BadFile&) {
     throw StartupError("cannot read the config file", file, "check the path given to --config", 2);
   } catch (const YAML::Exception& e) {
-    throw StartupError(std::string("the config file is no valid YAML: ") + e.what(), file, "correct the line named above", 2);
+    throw StartupError(std::string("the config file is no valid YAML: ") + e.what(), file,
+                       "correct the line named above", 2);
   }
   std::vector<std::string> words;
   std::string model;
   if (root.IsNull()) return words;
-  if (!root.IsMap()) throw StartupError("the config file must be a mapping of option names to values", file,
-                                        "write lines such as `max-model-len: 8192`", 2);
+  if (!root.IsMap())
+    throw StartupError("the config file must be a mapping of option names to values", file,
+                       "write lines such as `max-model-len: 8192`", 2);
   try {
     for (const auto& pair : root) {
       const std::string key = pair.first.as<std::string>();
       const Json value = to_json(pair.second);
       std::string normal = key;
       std::replace(normal.begin(), normal.end(), '_', '-');
-      if (normal == "config") throw StartupError("a config file cannot name another one", file, "remove the key `config`", 2);
+      if (normal == "config")
+        throw StartupError("a config file cannot name another one", file, "remove the key `config`", 2);
       if (normal == "model") {
         model = as_word(value);
       } else if (value.is_null()) {
@@ -71,7 +74,8 @@ std::vector<std::string> config_words(const std::string& file) {
       }
     }
   } catch (const YAML::Exception& e) {
-    throw StartupError(std::string("the config file cannot be understood: ") + e.what(), file, "keys are option names", 2);
+    throw StartupError(std::string("the config file cannot be understood: ") + e.what(), file, "keys are option names",
+                       2);
   }
   if (!model.empty()) {
     words.push_back("--");

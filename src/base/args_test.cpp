@@ -95,9 +95,9 @@ TEST(Args, ShortAliases) {
 }
 
 TEST(Args, JsonAndDottedFormsMerge) {
-  const ParsedArgs a = parser().parse({"--speculative-config", R"({"method":"mtp","deep":{"a":1}})",
-                                       "--speculative-config.num_speculative_tokens", "2", "--speculative-config.deep.b=x",
-                                       "--speculative-config.list+", "1", "--speculative-config.list+=2,three"});
+  const ParsedArgs a = parser().parse(
+      {"--speculative-config", R"({"method":"mtp","deep":{"a":1}})", "--speculative-config.num_speculative_tokens", "2",
+       "--speculative-config.deep.b=x", "--speculative-config.list+", "1", "--speculative-config.list+=2,three"});
   EXPECT_EQ(a.json("speculative-config").dump(),
             R"({"method":"mtp","deep":{"a":1,"b":"x"},"num_speculative_tokens":2,"list":[1,2,"three"]})");
   EXPECT_EQ(parser().parse({"--limit-mm-per-prompt", "image=4,video=0"}).json("limit-mm-per-prompt").dump(),
@@ -121,8 +121,9 @@ TEST(Args, DoubleDashEndsOptions) {
 
 TEST(Args, ConfigFileYieldsToTheCommandLine) {
   const std::string file = testing::TempDir() + "hearth_args_test.yaml";
-  std::ofstream(file) << "model: from-file\nmax_model_len: 4096\nmax-num-seqs: 7\ntrust-remote-code: true\n"
-                         "enable-prefix-caching: false\nserved-model-name: [a, b]\nlimit-mm-per-prompt: {image: 4, video: 0}\n";
+  std::ofstream(file)
+      << "model: from-file\nmax_model_len: 4096\nmax-num-seqs: 7\ntrust-remote-code: true\n"
+         "enable-prefix-caching: false\nserved-model-name: [a, b]\nlimit-mm-per-prompt: {image: 4, video: 0}\n";
   const std::vector<std::string> words = config_words(file);
   const ParsedArgs a = parser().parse({"--max-num-seqs", "9", "--limit-mm-per-prompt.video", "2"}, {}, words);
   EXPECT_EQ(a.positionals, std::vector<std::string>{"from-file"});
@@ -154,7 +155,8 @@ TEST(Args, HumanIntegers) {
   EXPECT_EQ(parse_human_integer("2m"), 2000000);
   EXPECT_EQ(parse_human_integer("1G"), 1073741824);
   EXPECT_EQ(parse_human_integer("-1"), -1);
-  for (const char* bad : {"", "1.5K", "k", "12x", "1e3k4", "99999999999T"}) EXPECT_FALSE(parse_human_integer(bad)) << bad;
+  for (const char* bad : {"", "1.5K", "k", "12x", "1e3k4", "99999999999T"})
+    EXPECT_FALSE(parse_human_integer(bad)) << bad;
 }
 
 TEST(Args, Sizes) {

@@ -113,14 +113,17 @@ Json ParsedArgs::json(std::string_view name) const {
   return v ? v->json : Json::object();
 }
 
-std::int64_t ParsedArgs::integer(std::string_view name, std::int64_t otherwise, std::int64_t min, std::int64_t max) const {
+std::int64_t ParsedArgs::integer(std::string_view name, std::int64_t otherwise, std::int64_t min,
+                                 std::int64_t max) const {
   const OptionValue* v = find(name);
   if (!v || v->values.empty()) return otherwise;
   const std::optional<std::int64_t> n = parse_int(v->values[0]);
   if (!n || *n < min || *n > max) {
     std::string expected = "a whole number";
-    if (max == std::numeric_limits<std::int64_t>::max()) expected += " of at least " + std::to_string(min);
-    else expected += " from " + std::to_string(min) + " to " + std::to_string(max);
+    if (max == std::numeric_limits<std::int64_t>::max())
+      expected += " of at least " + std::to_string(min);
+    else
+      expected += " from " + std::to_string(min) + " to " + std::to_string(max);
     bad_value("--" + std::string(name), v->values[0], expected);
   }
   return *n;
@@ -130,7 +133,8 @@ std::int64_t ParsedArgs::human_integer(std::string_view name, std::int64_t other
   const OptionValue* v = find(name);
   if (!v || v->values.empty()) return otherwise;
   const std::optional<std::int64_t> n = parse_human_integer(v->values[0]);
-  if (!n) bad_value("--" + std::string(name), v->values[0], "a whole number such as 8192, 25.6k (25600) or 32K (32768)");
+  if (!n)
+    bad_value("--" + std::string(name), v->values[0], "a whole number such as 8192, 25.6k (25600) or 32K (32768)");
   return *n;
 }
 
@@ -174,7 +178,9 @@ std::int64_t env_integer(const char* name, std::int64_t otherwise) {
   const std::optional<std::string> v = env_value(name);
   if (!v) return otherwise;
   const std::optional<std::int64_t> n = parse_int(*v);
-  if (!n) throw StartupError(std::string(name) + "='" + *v + "' is no whole number", "environment", "correct it or unset it", 2);
+  if (!n)
+    throw StartupError(std::string(name) + "='" + *v + "' is no whole number", "environment", "correct it or unset it",
+                       2);
   return *n;
 }
 
@@ -182,7 +188,8 @@ double env_number(const char* name, double otherwise) {
   const std::optional<std::string> v = env_value(name);
   if (!v) return otherwise;
   const std::optional<double> n = parse_double(*v);
-  if (!n) throw StartupError(std::string(name) + "='" + *v + "' is no number", "environment", "correct it or unset it", 2);
+  if (!n)
+    throw StartupError(std::string(name) + "='" + *v + "' is no number", "environment", "correct it or unset it", 2);
   return *n;
 }
 

@@ -12,9 +12,12 @@ namespace {
 
 class AlteredSource final : public WeightSource {
  public:
-  explicit AlteredSource(const std::string& folder) : inner_(open_checkpoint(golden_path(folder))), tensors_(inner_->tensors()) {}
+  explicit AlteredSource(const std::string& folder)
+      : inner_(open_checkpoint(golden_path(folder))), tensors_(inner_->tensors()) {}
   std::vector<SourceTensor>& list() { return tensors_; }
-  SourceTensor& at(std::string_view name) { return *std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.name == name; }); }
+  SourceTensor& at(std::string_view name) {
+    return *std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.name == name; });
+  }
   const std::vector<SourceTensor>& tensors() const override { return tensors_; }
   const SourceTensor* find(std::string_view name) const override {
     for (const SourceTensor& t : tensors_)
@@ -39,7 +42,9 @@ class AlteredSource final : public WeightSource {
 std::string bind(WeightSource& source, std::int64_t* bytes = nullptr) {
   RefOps ops;
   const auto model = model_for(source.config()).make(source.config());
-  Binder binder(source, ops, [&](std::int64_t n) { if (bytes != nullptr) *bytes += n; });
+  Binder binder(source, ops, [&](std::int64_t n) {
+    if (bytes != nullptr) *bytes += n;
+  });
   try {
     model->bind(binder);
     binder.finish();
@@ -65,12 +70,15 @@ TEST(Binder, NamesWhatIsMissingMisshapenOrLeftOver) {
   AlteredSource misshapen("tiny_llama");
   misshapen.at("model.layers.0.self_attn.q_proj.weight").shape = {64, 128};
   EXPECT_EQ(bind(misshapen),
-            "model.safetensors: tensor model.layers.0.self_attn.q_proj.weight is bf16 [64, 128], the model expects floating-point [128, 64]");
+            "model.safetensors: tensor model.layers.0.self_attn.q_proj.weight is bf16 [64, 128], the model expects "
+            "floating-point [128, 64]");
 
   AlteredSource extra("tiny_llama");
   extra.list().push_back(extra.at("model.norm.weight"));
   extra.list().back().name = "model.layers.0.self_attn.sinks";
-  EXPECT_EQ(bind(extra), "model.safetensors: 1 tensor of the checkpoint belongs to nothing in this model: model.layers.0.self_attn.sinks");
+  EXPECT_EQ(
+      bind(extra),
+      "model.safetensors: 1 tensor of the checkpoint belongs to nothing in this model: model.layers.0.self_attn.sinks");
 }
 
 TEST(Binder, NanAmongTheScalesNamesTheTensor) {

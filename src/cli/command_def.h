@@ -9,8 +9,8 @@
 namespace hearth {
 
 struct CommandDef {
-  std::string_view name;       // "serve"
-  std::string_view summary;    // one line for `hearth --help`
+  std::string_view name;                             // "serve"
+  std::string_view summary;                          // one line for `hearth --help`
   int (*run)(const std::vector<std::string>& args);  // exit code; may throw StartupError
 };
 

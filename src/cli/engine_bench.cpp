@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 struct Counts {
-  int first_tokens = 0;   // requests that have theirs
+  int first_tokens = 0;  // requests that have theirs
   int done = 0;
   std::string error;
 };
@@ -33,7 +33,8 @@ class CountingSink final : public OutputSink {
 };
 
 // Seconds of the timed part, and its steps.
-std::pair<double, std::uint64_t> one_run(Engine& engine, const BenchCase& c, int vocab_size, std::uint64_t seed, std::string& error) {
+std::pair<double, std::uint64_t> one_run(Engine& engine, const BenchCase& c, int vocab_size, std::uint64_t seed,
+                                         std::string& error) {
   const SteadyClock clock;
   Counts counts;
   Rng rng(seed);
@@ -41,7 +42,8 @@ std::pair<double, std::uint64_t> one_run(Engine& engine, const BenchCase& c, int
     Request r;
     r.id = "bench-" + std::to_string(seed) + "-" + std::to_string(b);
     const int length = c.prompt ? c.tokens : std::max(1, c.context);
-    for (int i = 0; i < length; ++i) r.prompt.push_back(static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocab_size))));
+    for (int i = 0; i < length; ++i)
+      r.prompt.push_back(static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocab_size))));
     r.sampling.temperature = 0;
     r.sampling.ignore_eos = true;
     r.max_tokens = c.prompt ? 1 : c.tokens;

@@ -1,7 +1,7 @@
 // tests/golden/kernels on each backend: single operations against values that were computed in f64 and rounded once.
 //
-// Tolerance: sums of up to 384 f32 products of numbers near 1, so about 384 · 2⁻²⁴ of a few; 4e-6 absolute and relative keeps
-// well above what an f32 backend needs and far below any mistake.
+// Tolerance: sums of up to 384 f32 products of numbers near 1, so about 384 · 2⁻²⁴ of a few; 4e-6 absolute and relative
+// keeps well above what an f32 backend needs and far below any mistake.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,12 +22,16 @@ class KernelFixture : public testing::TestWithParam<TestBackend> {
     return SafetensorsFile(std::string(HEARTH_GOLDEN) + "/kernels/" + name + ".safetensors");
   }
   // A tensor of the file in the backend's memory. shape: its own, or another of the same size.
-  Tensor place(const SafetensorsFile& file, const std::string& name, Shape shape) { return b.numbers(shape, file.read_f32(name)).t; }
+  Tensor place(const SafetensorsFile& file, const std::string& name, Shape shape) {
+    return b.numbers(shape, file.read_f32(name)).t;
+  }
 
-  static void expect_near(const std::vector<float>& got, const std::vector<float>& expected, const char* what, double tolerance = 4e-6) {
+  static void expect_near(const std::vector<float>& got, const std::vector<float>& expected, const char* what,
+                          double tolerance = 4e-6) {
     ASSERT_EQ(got.size(), expected.size()) << what;
     for (std::size_t i = 0; i < got.size(); ++i)
-      ASSERT_NEAR(got[i], expected[i], tolerance * std::max(1.0, std::fabs(static_cast<double>(expected[i])))) << what << " " << i;
+      ASSERT_NEAR(got[i], expected[i], tolerance * std::max(1.0, std::fabs(static_cast<double>(expected[i]))))
+          << what << " " << i;
   }
 
   std::unique_ptr<Ops> ops;
@@ -87,7 +91,8 @@ TEST_P(KernelFixture, GatedDeltaRule) {
   const std::int64_t T = 66, Hv = 2, D = 128;
   ops->reserve(T);
   const Tensor g = b.out({T, Hv}), beta = b.out({T, Hv});
-  ops->gdn_gates(g, beta, place(f, "a", {T, Hv}), place(f, "b", {T, Hv}), place(f, "A_log", {Hv}), place(f, "dt_bias", {Hv}));
+  ops->gdn_gates(g, beta, place(f, "a", {T, Hv}), place(f, "b", {T, Hv}), place(f, "A_log", {Hv}),
+                 place(f, "dt_bias", {Hv}));
   expect_near(b.read(g), f.read_f32("g"), "g");
   expect_near(b.read(beta), f.read_f32("beta"), "beta");
   const Tensor q = place(f, "q", {T, 1, D}), k = place(f, "k", {T, 1, D}), v = place(f, "v", {T, Hv, D});
@@ -108,7 +113,8 @@ TEST_P(KernelFixture, GatedDeltaRule) {
   const std::vector<float> after = b.read(slot), sums = f.read_f32("state_sum_next_5");
   for (std::size_t h = 0; h < 2; ++h) {
     double sum = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(D * D); ++i) sum += static_cast<double>(after[h * static_cast<std::size_t>(D * D) + i]);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(D * D); ++i)
+      sum += static_cast<double>(after[h * static_cast<std::size_t>(D * D) + i]);
     EXPECT_NEAR(sum, static_cast<double>(sums[h]), 1e-3);  // 16,384 numbers
   }
 }
@@ -167,7 +173,8 @@ TEST_P(KernelFixture, Fp8LinearWithExactActivations) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, KernelFixture, testing::ValuesIn(kTestBackends), [](const auto& i) { return std::string(i.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, KernelFixture, testing::ValuesIn(kTestBackends),
+                         [](const auto& i) { return std::string(i.param.name); });
 
 }  // namespace
 }  // namespace hearth

@@ -98,7 +98,8 @@ std::optional<std::string> LineEditor::read(const char* prompt) {
     return line;
   }
   impl_->prompt = prompt;
-  struct sigaction ours {}, before {};
+  struct sigaction ours {
+  }, before{};
   ours.sa_handler = on_interrupt;
   sigaction(SIGINT, &ours, &before);
   int length = 0;

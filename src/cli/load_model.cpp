@@ -24,7 +24,8 @@ namespace {
 // A checkpoint whose configuration was changed on the command line.
 class ConfiguredSource final : public WeightSource {
  public:
-  ConfiguredSource(std::unique_ptr<WeightSource> source, Json config) : source_(std::move(source)), config_(std::move(config)) {}
+  ConfiguredSource(std::unique_ptr<WeightSource> source, Json config)
+      : source_(std::move(source)), config_(std::move(config)) {}
   const std::vector<SourceTensor>& tensors() const override { return source_->tensors(); }
   const SourceTensor* find(std::string_view name) const override { return source_->find(name); }
   void read(const SourceTensor& tensor, std::span<std::byte> dst) override { source_->read(tensor, dst); }
@@ -75,8 +76,10 @@ class PlanningOps final : public RefOps {
 
 void merge_into(Json& target, const Json& from) {
   for (const auto& [key, value] : from.items()) {
-    if (value.is_object() && target.contains(key) && target[key].is_object()) merge_into(target[key], value);
-    else target[key] = value;
+    if (value.is_object() && target.contains(key) && target[key].is_object())
+      merge_into(target[key], value);
+    else
+      target[key] = value;
   }
 }
 
@@ -85,26 +88,31 @@ Json read_config(const std::string& option) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) path /= "config.json";
   std::ifstream in(path);
-  if (!in) throw StartupError("cannot read the configuration", path.string(), "check the path given to --hf-config-path");
+  if (!in)
+    throw StartupError("cannot read the configuration", path.string(), "check the path given to --hf-config-path");
   std::ostringstream text;
   text << in.rdbuf();
   Result<Json> parsed = parse_json(text.str());
   if (!parsed || !parsed->is_object())
-    throw StartupError("the configuration is no JSON object", path.string(), "check the path given to --hf-config-path");
+    throw StartupError("the configuration is no JSON object", path.string(),
+                       "check the path given to --hf-config-path");
   return *std::move(parsed);
 }
 
-// Overrides go where the language model's keys are: to text_config when it is there and the key is not at the top. Rotary
-// settings go into rope_parameters when the checkpoint has the newer spelling.
+// Overrides go where the language model's keys are: to text_config when it is there and the key is not at the top.
+// Rotary settings go into rope_parameters when the checkpoint has the newer spelling.
 Json overridden(Json config, const Json& overrides) {
   for (const auto& [key, value] : overrides.items()) {
     Json* target = &config;
-    if (key != "text_config" && config.contains("text_config") && config["text_config"].is_object() && !config.contains(key))
+    if (key != "text_config" && config.contains("text_config") && config["text_config"].is_object() &&
+        !config.contains(key))
       target = &config["text_config"];
     if ((key == "rope_theta" || key == "rope_scaling") && target->contains("rope_parameters")) {
       Json& rope = (*target)["rope_parameters"];
-      if (key == "rope_theta") rope["rope_theta"] = value;
-      else merge_into(rope, value);
+      if (key == "rope_theta")
+        rope["rope_theta"] = value;
+      else
+        merge_into(rope, value);
       if (rope.contains("type")) rope["rope_type"] = rope["type"];
       continue;
     }
@@ -116,7 +124,8 @@ Json overridden(Json config, const Json& overrides) {
 void check_quantization(const LoadOptions& options, const OpenedModel& m) {
   const Json& config = m.source->config();
   std::string stored = m.is_gguf ? "gguf" : "";
-  if (const Json* q = find_key(config, "quantization_config"); q && q->is_object()) stored = q->value("quant_method", "");
+  if (const Json* q = find_key(config, "quantization_config"); q && q->is_object())
+    stored = q->value("quant_method", "");
   if (options.quantization.empty() || options.quantization == stored) return;
   throw StartupError(fmt::format("--quantization {}: the checkpoint is stored as {}", options.quantization,
                                  stored.empty() ? "unquantised numbers" : stored),
@@ -142,10 +151,12 @@ std::int64_t resident_bytes() {
 std::int64_t wanted_max_model_len(const LoadOptions& options, const ModelInfo& info) {
   if (options.max_model_len <= 0) return 0;
   if (options.max_model_len > info.max_position_embeddings && !options.allow_long_max_model_len)
-    throw StartupError(fmt::format("--max-model-len {} is more than the model's {} (max_position_embeddings)", options.max_model_len,
-                                   info.max_position_embeddings),
-                       "--max-model-len",
-                       "lower it, extend the model by --hf-overrides '{\"rope_scaling\": …}', or set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1", 2);
+    throw StartupError(
+        fmt::format("--max-model-len {} is more than the model's {} (max_position_embeddings)", options.max_model_len,
+                    info.max_position_embeddings),
+        "--max-model-len",
+        "lower it, extend the model by --hf-overrides '{\"rope_scaling\": …}', or set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",
+        2);
   return options.max_model_len;
 }
 
@@ -177,12 +188,14 @@ OpenedModel open_model(const LoadOptions& options) {
   m.path = resolve_model(options.model, options.revision, options.cache_dir);
   m.is_gguf = std::filesystem::path(m.path).extension() == ".gguf";
   if (options.load_format != "auto" && (options.load_format == "gguf") != m.is_gguf)
-    throw StartupError("--load-format " + options.load_format + ", and the model is " + (m.is_gguf ? "a GGUF file" : "a folder of safetensors"),
+    throw StartupError("--load-format " + options.load_format + ", and the model is " +
+                           (m.is_gguf ? "a GGUF file" : "a folder of safetensors"),
                        m.path, "leave --load-format out", 2);
   m.source = open_checkpoint(m.path);
   if (!options.hf_config_path.empty() || !options.hf_overrides.empty()) {
     Json config = options.hf_config_path.empty() ? m.source->config() : read_config(options.hf_config_path);
-    m.source = std::make_unique<ConfiguredSource>(std::move(m.source), overridden(std::move(config), options.hf_overrides));
+    m.source =
+        std::make_unique<ConfiguredSource>(std::move(m.source), overridden(std::move(config), options.hf_overrides));
   }
   check_quantization(options, m);
   m.def = &model_for(m.source->config());
@@ -213,18 +226,21 @@ StartPlan plan_model(OpenedModel& m, Ops& ops, const LoadOptions& options, const
   needs.logits = device.logits;
   needs.workspace = device.workspace;
   needs.other = device.step_tensors + resident_bytes();  // the program with its vocabulary
-  needs.cache = cache_needs(m.info.cache, m.kv_dtype, config.block_tokens, options.engine.max_num_seqs, wanted_max_model_len(options, m.info));
+  needs.cache = cache_needs(m.info.cache, m.kv_dtype, config.block_tokens, options.engine.max_num_seqs,
+                            wanted_max_model_len(options, m.info));
   needs.cache.max_model_len_limit = m.info.max_position_embeddings;
   StartPlan plan = plan_start(machine, options.memory, needs);
   if (!options.engine.enable_chunked_prefill && options.engine.max_num_batched_tokens < plan.plan.cache.max_model_len)
-    throw StartupError(fmt::format("--max-num-batched-tokens {} is less than --max-model-len {}, and chunked prefill is off",
-                                   options.engine.max_num_batched_tokens, plan.plan.cache.max_model_len),
-                       "--no-enable-chunked-prefill", "raise --max-num-batched-tokens, lower --max-model-len, or leave chunked prefill on", 2);
+    throw StartupError(
+        fmt::format("--max-num-batched-tokens {} is less than --max-model-len {}, and chunked prefill is off",
+                    options.engine.max_num_batched_tokens, plan.plan.cache.max_model_len),
+        "--no-enable-chunked-prefill",
+        "raise --max-num-batched-tokens, lower --max-model-len, or leave chunked prefill on", 2);
   return plan;
 }
 
-std::shared_ptr<Engine> load_engine(OpenedModel& m, std::shared_ptr<Ops> ops, const StartPlan& plan, const LoadOptions& options,
-                                    Progress& progress, EngineMetrics* metrics) {
+std::shared_ptr<Engine> load_engine(OpenedModel& m, std::shared_ptr<Ops> ops, const StartPlan& plan,
+                                    const LoadOptions& options, Progress& progress, EngineMetrics* metrics) {
   struct Running {
     std::shared_ptr<Ops> ops;
     SteadyClock clock;

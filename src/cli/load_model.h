@@ -26,8 +26,8 @@ class Progress;
 std::unique_ptr<Ops> make_ops(const LoadOptions& options);
 
 struct OpenedModel {
-  std::string path;                          // a folder or a .gguf file
-  std::unique_ptr<WeightSource> source;      // with --hf-config-path and --hf-overrides applied
+  std::string path;                      // a folder or a .gguf file
+  std::unique_ptr<WeightSource> source;  // with --hf-config-path and --hf-overrides applied
   const ModelDef* def = nullptr;
   ModelInfo info;
   DType kv_dtype = DType::f32;
@@ -37,7 +37,7 @@ struct OpenedModel {
     int tensors = 0;
     std::int64_t bytes = 0;
   };
-  std::map<std::string, Stored> stored;      // by format
+  std::map<std::string, Stored> stored;  // by format
   std::int64_t stored_bytes() const;
 };
 OpenedModel open_model(const LoadOptions& options);

@@ -24,8 +24,10 @@ std::string read_file(const fs::path& path) {
 
 Json read_json(const fs::path& path) {
   Result<Json> parsed = parse_json(read_file(path));
-  if (!parsed) throw StartupError("the file is no valid JSON: " + parsed.status().message, path.string(), "fetch the file again");
-  if (!parsed->is_object()) throw StartupError("expected a JSON object, found something else", path.string(), "fetch the file again");
+  if (!parsed)
+    throw StartupError("the file is no valid JSON: " + parsed.status().message, path.string(), "fetch the file again");
+  if (!parsed->is_object())
+    throw StartupError("expected a JSON object, found something else", path.string(), "fetch the file again");
   return *std::move(parsed);
 }
 
@@ -36,8 +38,10 @@ Json special_tokens(const Json& tokenizer_config, const Tokenizer& tokenizer) {
   Json out = Json::object();
   for (const auto& [key, value] : tokenizer_config.items()) {
     if (!key.ends_with("_token")) continue;
-    if (value.is_string()) out[key] = value;
-    else if (value.is_object() && value.contains("content") && value["content"].is_string()) out[key] = value["content"];
+    if (value.is_string())
+      out[key] = value;
+    else if (value.is_object() && value.contains("content") && value["content"].is_string())
+      out[key] = value["content"];
   }
   auto from_id = [&](const char* key, std::optional<std::int32_t> id) {
     if (!out.contains(key) && id) out[key] = std::string(tokenizer.spelling(*id));
@@ -65,7 +69,8 @@ struct TemplateText {
 
 TemplateText folder_template(const fs::path& dir, const Json& tokenizer_config) {
   std::error_code error;
-  if (fs::exists(dir / "chat_template.jinja", error)) return {read_file(dir / "chat_template.jinja"), (dir / "chat_template.jinja").string()};
+  if (fs::exists(dir / "chat_template.jinja", error))
+    return {read_file(dir / "chat_template.jinja"), (dir / "chat_template.jinja").string()};
   if (fs::exists(dir / "chat_template.json", error)) {
     const Json j = read_json(dir / "chat_template.json");
     if (j.contains("chat_template")) return {template_text(j["chat_template"]), (dir / "chat_template.json").string()};
@@ -78,7 +83,8 @@ TemplateText folder_template(const fs::path& dir, const Json& tokenizer_config) 
 TemplateText given_template(const std::string& option) {
   std::error_code error;
   if (fs::is_regular_file(option, error)) return {read_file(option), option};
-  if (option.find("{{") != std::string::npos || option.find("{%") != std::string::npos) return {option, "--chat-template"};
+  if (option.find("{{") != std::string::npos || option.find("{%") != std::string::npos)
+    return {option, "--chat-template"};
   throw StartupError("'" + option + "' is neither a file nor a Jinja template", "--chat-template",
                      "give the path of a template, or its text with {{ … }} or {% … %}");
 }
@@ -126,8 +132,9 @@ ModelText load_text(const std::string& path, const std::string& chat_template) {
 }
 
 SamplingDefaults sampling_defaults(const Json& model_config, const std::string& option, const Json& overrides) {
-  static constexpr std::array<const char*, 8> kKeys{"temperature", "top_p", "top_k", "min_p", "repetition_penalty",
-                                                    "presence_penalty", "frequency_penalty", "max_new_tokens"};
+  static constexpr std::array<const char*, 8> kKeys{
+      "temperature",       "top_p",         "top_k", "min_p", "repetition_penalty", "presence_penalty",
+      "frequency_penalty", "max_new_tokens"};
   SamplingDefaults out;
   Json source = Json::object();
   Json model = model_config;
@@ -149,7 +156,8 @@ SamplingDefaults sampling_defaults(const Json& model_config, const std::string& 
   const Json& eos = overrides.contains("eos_token_id") ? overrides["eos_token_id"]
                     : model.contains("eos_token_id")   ? model["eos_token_id"]
                                                        : Json();
-  if (eos.is_number_integer()) add_id(out.end_tokens, eos.get<std::int32_t>());
+  if (eos.is_number_integer())
+    add_id(out.end_tokens, eos.get<std::int32_t>());
   else if (eos.is_array())
     for (const Json& id : eos)
       if (id.is_number_integer()) add_id(out.end_tokens, id.get<std::int32_t>());

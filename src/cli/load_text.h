@@ -1,6 +1,7 @@
 // load_text.h — the text side of a model: tokenizer, chat template, default sampling, end tokens.
 //
-// Order     chat template: --chat-template, chat_template.jinja, chat_template.json, tokenizer_config.json; in a GGUF file its
+// Order     chat template: --chat-template, chat_template.jinja, chat_template.json, tokenizer_config.json; in a GGUF
+// file its
 //           own metadata.
 // Errors    StartupError naming the file and the part of it.
 #pragma once
@@ -28,8 +29,8 @@ ModelText load_text(const std::string& path, const std::string& chat_template);
 std::shared_ptr<const Tokenizer> load_tokenizer_at(const std::string& path);
 
 struct SamplingDefaults {
-  Json sampling = Json::object();                 // the keys a request may leave out, and max_new_tokens
-  std::vector<std::int32_t> end_tokens;           // eos_token_id of the generation config
+  Json sampling = Json::object();        // the keys a request may leave out, and max_new_tokens
+  std::vector<std::int32_t> end_tokens;  // eos_token_id of the generation config
 };
 // model_config: the checkpoint's generation_config. option: auto, vllm, or a folder. overrides win.
 SamplingDefaults sampling_defaults(const Json& model_config, const std::string& option, const Json& overrides);

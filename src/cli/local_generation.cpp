@@ -56,9 +56,15 @@ struct NumberParameter {
   bool whole;
 };
 constexpr NumberParameter kNumbers[] = {
-    {"temperature", 0, 100, false},       {"top_p", 1e-6, 1, false},          {"top_k", -1, 1e9, true},
-    {"min_p", 0, 1, false},               {"repetition_penalty", 1e-6, 100, false}, {"presence_penalty", -2, 2, false},
-    {"frequency_penalty", -2, 2, false},  {"seed", -9.2e18, 9.2e18, true},    {"num_predict", 1, 2147483647, true},
+    {"temperature", 0, 100, false},
+    {"top_p", 1e-6, 1, false},
+    {"top_k", -1, 1e9, true},
+    {"min_p", 0, 1, false},
+    {"repetition_penalty", 1e-6, 100, false},
+    {"presence_penalty", -2, 2, false},
+    {"frequency_penalty", -2, 2, false},
+    {"seed", -9.2e18, 9.2e18, true},
+    {"num_predict", 1, 2147483647, true},
     {"max_tokens", 1, 2147483647, true},
 };
 
@@ -87,7 +93,8 @@ Result<Json> parse_parameter(std::string_view name, const std::string& text) {
     const Result<Json> parsed = parse_json(text);
     if (!parsed || !parsed->is_number() || (n.whole && !parsed->is_number_integer()) || parsed->get<double>() < n.min ||
         parsed->get<double>() > n.max)
-      return invalid_argument(fmt::format("{} expects a {}number from {:g} to {:g}", name, n.whole ? "whole " : "", n.min, n.max));
+      return invalid_argument(
+          fmt::format("{} expects a {}number from {:g} to {:g}", name, n.whole ? "whole " : "", n.min, n.max));
     return *parsed;
   }
   std::string known = "stop";
@@ -121,7 +128,8 @@ Generated generate(Engine& engine, const Tokenizer& tokenizer, std::vector<std::
   request.sink = queue;
   std::vector<std::string> stops;
   if (parameters.contains("stop")) {
-    if (parameters["stop"].is_string()) stops.push_back(parameters["stop"].get<std::string>());
+    if (parameters["stop"].is_string())
+      stops.push_back(parameters["stop"].get<std::string>());
     else
       for (const Json& s : parameters["stop"])
         if (s.is_string()) stops.push_back(s.get<std::string>());

@@ -20,13 +20,12 @@ struct Generated {
   Status error;
   int num_prompt_tokens = 0;
   int num_tokens = 0;
-  double seconds = 0;             // all of it
-  double first_token_seconds = 0; // until the first token
+  double seconds = 0;              // all of it
+  double first_token_seconds = 0;  // until the first token
 };
 
-// parameters: temperature, top_p, top_k, min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, num_predict
-// (or max_tokens), stop (a string or a list).
-// interrupted: set by a signal handler; the answer then ends.
+// parameters: temperature, top_p, top_k, min_p, repetition_penalty, presence_penalty, frequency_penalty, seed,
+// num_predict (or max_tokens), stop (a string or a list). interrupted: set by a signal handler; the answer then ends.
 Generated generate(Engine& engine, const Tokenizer& tokenizer, std::vector<std::int32_t> prompt,
                    const std::vector<std::int32_t>& eos_token_ids, const Json& parameters,
                    const std::function<void(std::string_view)>& on_text, const std::atomic<bool>& interrupted);

@@ -21,9 +21,12 @@ void print_usage(std::FILE* out) {
 
 void set_level_from_environment() {
   const std::string level = env_value("VLLM_LOGGING_LEVEL").value_or("INFO");
-  if (level == "DEBUG") set_log_level(LogLevel::debug);
-  else if (level == "WARNING" || level == "WARN") set_log_level(LogLevel::warning);
-  else if (level == "ERROR" || level == "CRITICAL") set_log_level(LogLevel::error);
+  if (level == "DEBUG")
+    set_log_level(LogLevel::debug);
+  else if (level == "WARNING" || level == "WARN")
+    set_log_level(LogLevel::warning);
+  else if (level == "ERROR" || level == "CRITICAL")
+    set_log_level(LogLevel::error);
 }
 
 int run(std::vector<std::string> args) {
@@ -56,7 +59,8 @@ int main(int argc, char** argv) {
     set_level_from_environment();
     return run(args);
   } catch (const StartupError& e) {
-    if (e.exit_code() == 2) std::fputs("usage: hearth COMMAND [options]    (hearth COMMAND --help says more)\n", stderr);
+    if (e.exit_code() == 2)
+      std::fputs("usage: hearth COMMAND [options]    (hearth COMMAND --help says more)\n", stderr);
     std::fprintf(stderr, "hearth: error: %s\n", e.what());
     if (!e.where().empty()) std::fprintf(stderr, "  where: %s\n", e.where().c_str());
     if (!e.hint().empty()) std::fprintf(stderr, "  try:   %s\n", e.hint().c_str());

@@ -38,7 +38,7 @@ MachineMemory machine_memory() {
     if (key == "MemAvailable:") m.available = kib * 1024;
   }
   if (m.total <= 0) throw StartupError("cannot read how much memory there is", "/proc/meminfo", "mount /proc");
-  const std::int64_t group_limit = number_in("/sys/fs/cgroup/memory.max");   // "max" reads as no number
+  const std::int64_t group_limit = number_in("/sys/fs/cgroup/memory.max");  // "max" reads as no number
   const std::int64_t group_used = number_in("/sys/fs/cgroup/memory.current");
   if (group_limit > 0 && group_limit < m.total) {
     m.total = group_limit;
@@ -64,7 +64,8 @@ StartPlan plan_start(const MachineMemory& machine, const MemoryOptions& options,
     const auto share = static_cast<std::int64_t>(*options.utilization * static_cast<double>(machine.total));
     if (share < limit) {
       limit = share;
-      p.limit_from = fmt::format("--gpu-memory-utilization {:g} of {}", *options.utilization, format_bytes(machine.total));
+      p.limit_from =
+          fmt::format("--gpu-memory-utilization {:g} of {}", *options.utilization, format_bytes(machine.total));
       more = "raise --gpu-memory-utilization";
     }
   }
@@ -83,7 +84,8 @@ StartPlan plan_start(const MachineMemory& machine, const MemoryOptions& options,
     const std::int64_t one = (c.max_model_len + c.block_tokens - 1) / c.block_tokens * block_bytes +
                              std::min(c.max_num_seqs, 8) * c.state_bytes_per_slot;
     const std::int64_t fixed = needs.weights + needs.activations + needs.logits + needs.workspace + needs.other;
-    const std::int64_t wanted = std::min(largest_useful_cache_bytes(c), std::max(one, std::min(kDefaultCacheBytes, machine.available / 8)));
+    const std::int64_t wanted =
+        std::min(largest_useful_cache_bytes(c), std::max(one, std::min(kDefaultCacheBytes, machine.available / 8)));
     needs.cache_bytes = std::max<std::int64_t>(1, std::min(wanted, limit - fixed));
     less += ", or " + more;
   } else {
@@ -93,7 +95,9 @@ StartPlan plan_start(const MachineMemory& machine, const MemoryOptions& options,
   if (!plan) {
     const Status& why = plan.status();
     throw StartupError(fmt::format("{} ({})", why.message, p.limit_from), "memory",
-                       why.code != Code::resource_exhausted ? less : more + ", lower what is asked for the cache, or take a smaller model");
+                       why.code != Code::resource_exhausted
+                           ? less
+                           : more + ", lower what is asked for the cache, or take a smaller model");
   }
   p.plan = *plan;
   if (options.num_blocks > 0 && options.num_blocks < p.plan.cache.num_blocks) {
@@ -103,7 +107,8 @@ StartPlan plan_start(const MachineMemory& machine, const MemoryOptions& options,
   // Slots and blocks share the budget of an override; the blocks that were asked for must still hold one sequence.
   const std::int64_t held = std::int64_t{p.plan.cache.num_blocks} * c.block_tokens;
   if (options.num_blocks > 0 && held < p.plan.cache.max_model_len)
-    throw StartupError(fmt::format("{} blocks hold {} tokens, and max_model_len is {}", p.plan.cache.num_blocks, held, p.plan.cache.max_model_len),
+    throw StartupError(fmt::format("{} blocks hold {} tokens, and max_model_len is {}", p.plan.cache.num_blocks, held,
+                                   p.plan.cache.max_model_len),
                        "--num-gpu-blocks-override", less);
   p.cut_max_model_len = c.max_model_len == 0 && p.plan.cache.max_model_len < c.max_model_len_limit;
   return p;
@@ -111,12 +116,14 @@ StartPlan plan_start(const MachineMemory& machine, const MemoryOptions& options,
 
 std::vector<std::string> plan_lines(const StartPlan& p) {
   std::vector<std::string> out;
-  out.push_back(fmt::format("memory: the machine has {}, {} available; {} may be taken ({})", format_bytes(p.machine.total),
-                            format_bytes(p.machine.available), format_bytes(p.plan.budget), p.limit_from));
+  out.push_back(fmt::format("memory: the machine has {}, {} available; {} may be taken ({})",
+                            format_bytes(p.machine.total), format_bytes(p.machine.available),
+                            format_bytes(p.plan.budget), p.limit_from));
   for (const std::string& line : p.plan.lines(p.cache_needs.block_tokens)) out.push_back("memory: " + line);
-  out.push_back(fmt::format("memory: {} of KV cache a token; max_model_len {}{}", format_bytes(p.cache_needs.kv_bytes_per_token),
-                            p.plan.cache.max_model_len,
-                            p.cut_max_model_len ? fmt::format(" (the model's {} does not fit)", p.cache_needs.max_model_len_limit) : ""));
+  out.push_back(fmt::format(
+      "memory: {} of KV cache a token; max_model_len {}{}", format_bytes(p.cache_needs.kv_bytes_per_token),
+      p.plan.cache.max_model_len,
+      p.cut_max_model_len ? fmt::format(" (the model's {} does not fit)", p.cache_needs.max_model_len_limit) : ""));
   return out;
 }
 

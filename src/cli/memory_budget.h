@@ -2,11 +2,13 @@
 //
 //   limit = available − floor, and no more than --memory, nor than share · total
 //
-// The ledger itself (weights + caches + work space ≤ limit) is engine/memory_plan.h; it is worked out before anything is
-// loaded, and a model that does not fit is refused with these numbers.
+// The ledger itself (weights + caches + work space ≤ limit) is engine/memory_plan.h; it is worked out before anything
+// is loaded, and a model that does not fit is refused with these numbers.
 //
-// Caches    --kv-cache-memory-bytes or --num-gpu-blocks-override as given; else, with a share or a cap, all that is left, up to
-//           what --max-num-seqs sequences of full length can use; else a small default, at least one sequence of full length.
+// Caches    --kv-cache-memory-bytes or --num-gpu-blocks-override as given; else, with a share or a cap, all that is
+// left, up to
+//           what --max-num-seqs sequences of full length can use; else a small default, at least one sequence of full
+//           length.
 // Units     bytes.
 // Errors    StartupError with the numbers, and which option gives more.
 #pragma once
@@ -22,7 +24,7 @@ namespace hearth {
 
 struct MachineMemory {
   std::int64_t total = 0;
-  std::int64_t available = 0;   // without swapping
+  std::int64_t available = 0;  // without swapping
 };
 // /proc/meminfo, and the limit of the control group where there is one.
 MachineMemory machine_memory();
@@ -30,7 +32,7 @@ MachineMemory machine_memory();
 struct StartPlan {
   MachineMemory machine;
   std::int64_t floor = 0;
-  std::string limit_from;          // which option, or the free memory, set plan.budget
+  std::string limit_from;  // which option, or the free memory, set plan.budget
   MemoryPlan plan;
   CacheNeeds cache_needs;
   bool cut_max_model_len = false;  // shorter than what the model was made for

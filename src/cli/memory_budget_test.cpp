@@ -83,10 +83,13 @@ TEST(MemoryBudget, GivenSizes) {
 TEST(MemoryBudget, RefusalsHaveTheNumbers) {
   MemoryOptions cap;
   cap.cap_bytes = kMiB;
-  EXPECT_THAT(error_of(cap, needs()), testing::AllOf(HasSubstr("3.00 GiB"), HasSubstr("1.0 MiB may be used (--memory)"), HasSubstr("raise --memory")));
+  EXPECT_THAT(error_of(cap, needs()), testing::AllOf(HasSubstr("3.00 GiB"), HasSubstr("1.0 MiB may be used (--memory)"),
+                                                     HasSubstr("raise --memory")));
   MemoryNeeds large = needs();
   large.weights = 20 * kGiB;
-  EXPECT_THAT(error_of({}, large), testing::AllOf(HasSubstr("weights 20.00 GiB"), HasSubstr("11.00 GiB may be used (12.00 GiB free less a floor of 1.00 GiB)")));
+  EXPECT_THAT(error_of({}, large),
+              testing::AllOf(HasSubstr("weights 20.00 GiB"),
+                             HasSubstr("11.00 GiB may be used (12.00 GiB free less a floor of 1.00 GiB)")));
   MemoryOptions bytes;
   bytes.kv_cache_bytes = 9 * kGiB;
   EXPECT_THAT(error_of(bytes, needs()), HasSubstr("a cache of 9.00 GiB was asked for"));
@@ -95,7 +98,8 @@ TEST(MemoryBudget, RefusalsHaveTheNumbers) {
   EXPECT_THAT(error_of(floor, needs()), HasSubstr("lower --memory-floor"));
   MemoryOptions small;
   small.kv_cache_bytes = 16 * kMiB;
-  EXPECT_THAT(error_of(small, needs(1024)), testing::AllOf(HasSubstr("the longest that fits is 256"), HasSubstr("raise --kv-cache-memory-bytes")));
+  EXPECT_THAT(error_of(small, needs(1024)),
+              testing::AllOf(HasSubstr("the longest that fits is 256"), HasSubstr("raise --kv-cache-memory-bytes")));
 }
 
 TEST(MemoryBudget, RecurrentState) {

@@ -18,7 +18,11 @@ constexpr auto kLogInterval = std::chrono::milliseconds(900);
 }  // namespace
 
 Progress::Progress(std::string what, std::int64_t total_bytes, bool quiet)
-    : what_(std::move(what)), total_(total_bytes), quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1), begin_(SteadyClock().now_seconds()) {
+    : what_(std::move(what)),
+      total_(total_bytes),
+      quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      begin_(SteadyClock().now_seconds()) {
   if (!quiet_ && !terminal_) log_info("{}: {}", what_, format_bytes(total_));
   if (terminal_ || !quiet_) thread_ = std::thread([this] { loop(); });
 }
@@ -49,8 +53,10 @@ void Progress::print(bool last) {
   const double seconds = SteadyClock().now_seconds() - begin_;
   const int percent = total_ > 0 ? static_cast<int>(100 * done / total_) : 100;
   if (!terminal_) {
-    if (last) log_info("{}: done in {:.1f} s", what_, seconds);
-    else log_info("{}: {} % ({} of {})", what_, percent, format_bytes(done), format_bytes(total_));
+    if (last)
+      log_info("{}: done in {:.1f} s", what_, seconds);
+    else
+      log_info("{}: {} % ({} of {})", what_, percent, format_bytes(done), format_bytes(total_));
     return;
   }
   if (last) {
@@ -58,8 +64,12 @@ void Progress::print(bool last) {
     if (!quiet_) log_info("{}: {} in {:.1f} s", what_, format_bytes(done), seconds);
   } else {
     const int full = kBarWidth * percent / 100;
-    const std::string bar = std::string(static_cast<std::size_t>(full), '#') + std::string(static_cast<std::size_t>(kBarWidth - full), '.');
-    std::fputs(fmt::format("\r\033[K{} [{}] {:3} %  {} of {}", what_, bar, percent, format_bytes(done), format_bytes(total_)).c_str(), stderr);
+    const std::string bar =
+        std::string(static_cast<std::size_t>(full), '#') + std::string(static_cast<std::size_t>(kBarWidth - full), '.');
+    std::fputs(
+        fmt::format("\r\033[K{} [{}] {:3} %  {} of {}", what_, bar, percent, format_bytes(done), format_bytes(total_))
+            .c_str(),
+        stderr);
   }
   std::fflush(stderr);
 }

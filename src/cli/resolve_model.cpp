@@ -20,7 +20,8 @@ std::string in_folder(const fs::path& dir, const char* marker) {
   if (fs::exists(dir / marker, error)) return dir.string();
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(dir, error))
-    if (is_gguf(entry.path()) && !entry.path().filename().string().starts_with("mmproj")) files.push_back(entry.path().string());
+    if (is_gguf(entry.path()) && !entry.path().filename().string().starts_with("mmproj"))
+      files.push_back(entry.path().string());
   if (error) throw StartupError("cannot read the folder: " + error.message(), dir.string(), "check its permissions");
   std::sort(files.begin(), files.end());
   if (files.size() == 1) return files[0];
@@ -36,19 +37,21 @@ std::string in_folder(const fs::path& dir, const char* marker) {
 bool looks_like_hub_id(const std::string& model) {
   if (model.empty() || model[0] == '/' || model[0] == '.' || model[0] == '~') return false;
   return std::count(model.begin(), model.end(), '/') <= 1 && model.back() != '/' && !is_gguf(model) &&
-         std::all_of(model.begin(), model.end(), [](unsigned char c) {
-           return std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == '/';
-         });
+         std::all_of(model.begin(), model.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == '/'; });
 }
 
-std::string in_cache(const std::string& id, const std::string& revision, const std::string& cache_dir, const char* marker) {
+std::string in_cache(const std::string& id, const std::string& revision, const std::string& cache_dir,
+                     const char* marker) {
   std::string folder = "models--" + id;
-  for (std::size_t at = folder.find('/'); at != std::string::npos; at = folder.find('/', at)) folder.replace(at, 1, "--");
+  for (std::size_t at = folder.find('/'); at != std::string::npos; at = folder.find('/', at))
+    folder.replace(at, 1, "--");
   const fs::path root = fs::path(cache_dir) / folder;
   std::error_code error;
   if (!fs::exists(root, error))
-    throw StartupError("'" + id + "' is neither a path nor in the hub cache", cache_dir,
-                       "give a folder or a .gguf file; downloading is not offered yet, so fetch the model with another tool first");
+    throw StartupError(
+        "'" + id + "' is neither a path nor in the hub cache", cache_dir,
+        "give a folder or a .gguf file; downloading is not offered yet, so fetch the model with another tool first");
   std::string commit = revision;
   std::ifstream ref(root / "refs" / revision);
   if (ref) std::getline(ref, commit);
@@ -63,12 +66,14 @@ std::string in_cache(const std::string& id, const std::string& revision, const s
   return in_folder(snapshot, marker);
 }
 
-std::string resolve(const std::string& model, const std::string& revision, const std::string& cache_dir, const char* marker) {
+std::string resolve(const std::string& model, const std::string& revision, const std::string& cache_dir,
+                    const char* marker) {
   std::error_code error;
   if (fs::is_directory(model, error)) return in_folder(model, marker);
   if (fs::exists(model, error)) {
     if (is_gguf(model)) return model;
-    throw StartupError("the file is no .gguf file", model, std::string("give a folder with ") + marker + ", or a .gguf file");
+    throw StartupError("the file is no .gguf file", model,
+                       std::string("give a folder with ") + marker + ", or a .gguf file");
   }
   if (!looks_like_hub_id(model))
     throw StartupError("no such file or folder", model, "check the path; hub ids look like org/name");

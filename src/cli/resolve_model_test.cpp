@@ -44,7 +44,8 @@ TEST_F(ResolveModel, FoldersAndFiles) {
   EXPECT_EQ(resolve_model((root_ / "a").string()), (root_ / "a").string());
   EXPECT_EQ(resolve_model((root_ / "b").string()), (root_ / "b/one.gguf").string());
   EXPECT_EQ(resolve_model((root_ / "b/one.gguf").string()), (root_ / "b/one.gguf").string());
-  EXPECT_EQ(error_of((root_ / "c").string()), "the folder holds several .gguf files: one.gguf, two.gguf | name one of them");
+  EXPECT_EQ(error_of((root_ / "c").string()),
+            "the folder holds several .gguf files: one.gguf, two.gguf | name one of them");
   EXPECT_NE(error_of((root_ / "d").string()).find("neither config.json nor a .gguf"), std::string::npos);
   EXPECT_NE(error_of((root_ / "d/readme").string()).find("no .gguf file"), std::string::npos);
   EXPECT_NE(error_of("/no/such/path").find("no such file or folder"), std::string::npos);

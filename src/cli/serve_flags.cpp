@@ -45,12 +45,18 @@ std::string given(const OptionValue& v) {
 
 std::string arity_text(const FlagDef& f) {
   switch (f.arity) {
-    case Arity::flag: return "";
-    case Arity::value: return " X";
-    case Arity::optional_value: return " [X]";
-    case Arity::many: return " X …";
-    case Arity::json: return " JSON";
-    case Arity::json_or_number: return " JSON|N";
+    case Arity::flag:
+      return "";
+    case Arity::value:
+      return " X";
+    case Arity::optional_value:
+      return " [X]";
+    case Arity::many:
+      return " X …";
+    case Arity::json:
+      return " JSON";
+    case Arity::json_or_number:
+      return " JSON|N";
   }
   return "";
 }
@@ -91,7 +97,8 @@ void refuse_flags(const ParsedArgs& args) {
   std::string what, where, hint;
   for (const auto& [name, value] : args.options) {
     const FlagDef* f = find_serve_flag(name);
-    const bool limited = f && (f->cls == FlagClass::refused || (f->cls == FlagClass::implemented && !f->accepts.empty()));
+    const bool limited =
+        f && (f->cls == FlagClass::refused || (f->cls == FlagClass::implemented && !f->accepts.empty()));
     if (!limited || passes(*f, value)) continue;
     what += fmt::format("{}{} is not supported: {}", what.empty() ? "" : "; ", given(value), f->help);
     where += (where.empty() ? "" : ", ") + value.spelled;
@@ -123,7 +130,8 @@ std::string serve_help(std::string_view filter) {
     out += "\n";
   }
   if (shown == 0) out += fmt::format("\nno option holds '{}'; --help=all lists every one\n", filter);
-  if (filter.empty()) out += "\n--help=all also lists what is accepted and ignored, and what is refused; --help=WORD searches.\n";
+  if (filter.empty())
+    out += "\n--help=all also lists what is accepted and ignored, and what is refused; --help=WORD searches.\n";
   return out;
 }
 
@@ -131,8 +139,10 @@ std::string serve_flags_markdown() {
   std::string out =
       "# Options of `hearth serve`\n\n"
       "Written by `hearth docs flags` from the table in `src/cli/serve_flags_table.cpp`.\n\n"
-      "*works*: does what it says. *ignored*: tunes something that is not here and changes no result; one warning line. *refused*: would\n"
-      "change results or resources; exit code 2 with the reason and the nearest supported value. Anything else is unknown: exit code 2 with a\n"
+      "*works*: does what it says. *ignored*: tunes something that is not here and changes no result; one warning "
+      "line. *refused*: would\n"
+      "change results or resources; exit code 2 with the reason and the nearest supported value. Anything else is "
+      "unknown: exit code 2 with a\n"
       "suggestion.\n";
   std::string_view group;
   auto cell = [](std::string_view text) {

@@ -1,10 +1,12 @@
-// serve_flags.h — every option of `hearth serve`, in one table: what the parser, the help, docs/generated/flags.md and the
-// tests read.
+// serve_flags.h — every option of `hearth serve`, in one table: what the parser, the help, docs/generated/flags.md and
+// the tests read.
 //
-// Classes   implemented   does what its help says; `test` names the end-to-end test that sees its effect. With `accepts`, values
+// Classes   implemented   does what its help says; `test` names the end-to-end test that sees its effect. With
+// `accepts`, values
 //                         outside it are refused.
-//           ignored       tunes something this program does not have, and changes no result: accepted, one warning line.
-//           refused       would change results or resources and is not offered: exit 2 with the reason and the nearest
+//           ignored       tunes something this program does not have, and changes no result: accepted, one warning
+//           line. refused       would change results or resources and is not offered: exit 2 with the reason and the
+//           nearest
 //                         supported value. Values in `accepts` ask for what is so anyway, and pass without a word.
 // An option outside the table is unknown: exit 2 with a suggestion.
 #pragma once

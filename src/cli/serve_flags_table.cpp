@@ -13,8 +13,9 @@ constexpr FlagDef does(std::string_view group, std::string_view name, Arity arit
   return {name, arity, FlagClass::implemented, group, default_text, help, {}, {}, test, aliases};
 }
 // The same for some of the values that exist elsewhere; the others are refused.
-constexpr FlagDef does_some(std::string_view group, std::string_view name, std::string_view accepts, std::string_view nearest,
-                            std::string_view default_text, std::string_view help, std::string_view test) {
+constexpr FlagDef does_some(std::string_view group, std::string_view name, std::string_view accepts,
+                            std::string_view nearest, std::string_view default_text, std::string_view help,
+                            std::string_view test) {
   return {name, Arity::value, FlagClass::implemented, group, default_text, help, nearest, accepts, test, {}};
 }
 // Changes no result: why it is ignored. quiet: values that need no warning ("*": none does).
@@ -32,7 +33,8 @@ constexpr FlagDef no(std::string_view group, std::string_view name, Arity arity,
 constexpr std::string_view kOnePython = "there is no Python in this program to load it";
 constexpr std::string_view kNoPictures = "pictures are not offered yet; a request with one is answered 400";
 constexpr std::string_view kNoTools = "tools are not offered yet; a request with tools is answered 400";
-constexpr std::string_view kNoGrammar = "structured output is not offered yet; a request that asks for it is answered 400";
+constexpr std::string_view kNoGrammar =
+    "structured output is not offered yet; a request that asks for it is answered 400";
 constexpr std::string_view kNoLora = "LoRA adapters are not offered";
 constexpr std::string_view kNoLoraTuning = "tunes LoRA adapters, which are not offered";
 constexpr std::string_view kOneDevice = "one device serves the model";
@@ -42,29 +44,35 @@ constexpr std::string_view kNoCudaGraphs = "there are no CUDA graphs and nothing
 constexpr std::string_view kOwnLoader = "files are mapped and read once, in order";
 constexpr std::string_view kNoOffload = "all weights stay where they are computed; nothing is offloaded";
 constexpr std::string_view kOwnState = "recurrent state has its own slots, chosen by this program";
-constexpr std::string_view kOwnLogs = "logging has one form here; --enable-log-requests and --disable-log-stats steer it";
+constexpr std::string_view kOwnLogs =
+    "logging has one form here; --enable-log-requests and --disable-log-stats steer it";
 constexpr std::string_view kSpeculation = "speculative decoding is not offered yet; it changes speed and no result";
 constexpr std::string_view kNoPrefixCache = "prefix caching is not offered yet; it changes speed and no result";
 constexpr std::string_view kNoPooling = "embedding and classification models are not offered yet";
 constexpr std::string_view kGone = "an option of earlier versions without effect here";
 
-constexpr std::string_view kModel = "Model and weights", kMemory = "Memory, cache, scheduling", kParallel = "Parallelism",
-                           kKernels = "Kernels and compilation", kSpec = "Speculation", kChat = "Chat, tools, reasoning",
-                           kServer = "Server, TLS, logging", kOurs = "Of hearth only", kLegacy = "Of earlier versions",
-                           kOther = "Other engine options";
+constexpr std::string_view kModel = "Model and weights", kMemory = "Memory, cache, scheduling",
+                           kParallel = "Parallelism", kKernels = "Kernels and compilation", kSpec = "Speculation",
+                           kChat = "Chat, tools, reasoning", kServer = "Server, TLS, logging", kOurs = "Of hearth only",
+                           kLegacy = "Of earlier versions", kOther = "Other engine options";
 
 constexpr FlagDef kFlags[] = {
     // ---- Model and weights --------------------------------------------------------------------------------------
-    does(kModel, "model", kValue, "", "the model when no positional names it: a folder, a .gguf file, or a hub id in the local cache",
+    does(kModel, "model", kValue, "",
+         "the model when no positional names it: a folder, a .gguf file, or a hub id in the local cache",
          "test_flags.py::test_model_option"),
-    does(kModel, "config", kValue, "", "a YAML file of these options; the command line wins", "test_flags.py::test_config_file"),
+    does(kModel, "config", kValue, "", "a YAML file of these options; the command line wins",
+         "test_flags.py::test_config_file"),
     does(kModel, "served-model-name", kMany, "MODEL", "names the API answers to; the first is echoed",
          "test_flags.py::test_served_model_name"),
-    does(kModel, "tokenizer", kValue, "MODEL", "a folder with tokenizer.json, or a .gguf file", "test_flags.py::test_tokenizer"),
-    does(kModel, "tokenizer-revision", kValue, "main", "revision of --tokenizer in the hub cache", "test_flags.py::test_hub_cache"),
+    does(kModel, "tokenizer", kValue, "MODEL", "a folder with tokenizer.json, or a .gguf file",
+         "test_flags.py::test_tokenizer"),
+    does(kModel, "tokenizer-revision", kValue, "main", "revision of --tokenizer in the hub cache",
+         "test_flags.py::test_hub_cache"),
     no(kModel, "tokenizer-mode", kValue, "auto hf slow", "there is one tokenizer implementation", "auto"),
     no(kModel, "skip-tokenizer-init", kFlag, "false", "requests and answers are text here", "leave it out"),
-    does(kModel, "revision", kValue, "main", "branch, tag or commit of MODEL in the hub cache", "test_flags.py::test_hub_cache"),
+    does(kModel, "revision", kValue, "main", "branch, tag or commit of MODEL in the hub cache",
+         "test_flags.py::test_hub_cache"),
     skip(kModel, "code-revision", kValue, "no code of a checkpoint is ever run"),
     skip(kModel, "hf-token", kOptional, "nothing is downloaded yet: models are read from disk"),
     does(kModel, "download-dir", kValue, "the Hugging Face cache", "the hub cache in which MODEL is looked up",
@@ -78,12 +86,13 @@ constexpr FlagDef kFlags[] = {
     skip(kModel, "pt-load-map-location", kValue, kOwnLoader),
     skip(kModel, "model-loader-extra-config", kJson, kOwnLoader),
     does(kModel, "dtype", kValue, "auto",
-         "auto, bfloat16, float32, float16: precision of the KV cache under --kv-cache-dtype auto (arithmetic is float32)",
+         "auto, bfloat16, float32, float16: precision of the KV cache under --kv-cache-dtype auto (arithmetic is "
+         "float32)",
          "test_flags.py::test_dtype"),
     does(kModel, "quantization", kValue, "as stored", "refuses a checkpoint that is not stored so: fp8, gguf",
          "test_flags.py::test_quantization", "-q"),
-    does(kModel, "max-model-len", kValue, "the checkpoint's, cut to what fits", "prompt and output tokens of a request; auto or -1: what fits",
-         "test_flags.py::test_max_model_len"),
+    does(kModel, "max-model-len", kValue, "the checkpoint's, cut to what fits",
+         "prompt and output tokens of a request; auto or -1: what fits", "test_flags.py::test_max_model_len"),
     skip(kModel, "trust-remote-code", kFlag, "no code of a checkpoint is ever run", {}, "*"),
     does(kModel, "hf-config-path", kValue, "MODEL", "folder or file whose config.json replaces the checkpoint's",
          "test_flags.py::test_hf_config_path"),
@@ -104,7 +113,8 @@ constexpr FlagDef kFlags[] = {
          "test_flags.py::test_max_logprobs"),
     does_some(kModel, "logprobs-mode", "raw_logprobs processed_logprobs raw_logits processed_logits",
               "raw_logprobs, processed_logprobs, raw_logits or processed_logits", "raw_logprobs",
-              "what logprobs tell: log-probabilities or logits, of the model (raw) or after penalties and temperature (processed)",
+              "what logprobs tell: log-probabilities or logits, of the model (raw) or after penalties and temperature "
+              "(processed)",
               "test_flags.py::test_logprobs_mode"),
     skip(kModel, "disable-sliding-window", kFlag, "no model here has a sliding window"),
     skip(kModel, "disable-cascade-attn", kFlag, kOwnKernels),
@@ -115,29 +125,35 @@ constexpr FlagDef kFlags[] = {
 
     // ---- Memory, cache, scheduling ------------------------------------------------------------------------------
     does(kMemory, "gpu-memory-utilization", kValue, "off on a CPU",
-         "share (0, 1] of the machine's memory for weights, KV cache and work space", "test_flags.py::test_gpu_memory_utilization"),
-    does(kMemory, "kv-cache-memory-bytes", kValue, "", "size of the KV cache; wins over the share", "test_flags.py::test_kv_cache_memory_bytes"),
+         "share (0, 1] of the machine's memory for weights, KV cache and work space",
+         "test_flags.py::test_gpu_memory_utilization"),
+    does(kMemory, "kv-cache-memory-bytes", kValue, "", "size of the KV cache; wins over the share",
+         "test_flags.py::test_kv_cache_memory_bytes"),
     does_some(kMemory, "kv-cache-dtype", "auto float16 bfloat16 float32", "auto, bfloat16, float16 or float32", "auto",
               "auto (--dtype), float16, bfloat16, float32; FP8 is not offered yet",
               "test_flags.py::test_kv_cache_dtype"),
     skip(kMemory, "block-size", kValue, "the cache's block size is chosen by this program"),
     skip(kMemory, "enable-prefix-caching", kFlag, kNoPrefixCache, {}, "false"),
     skip(kMemory, "prefix-caching-hash-algo", kValue, kNoPrefixCache),
-    does(kMemory, "max-num-seqs", kValue, "256", "sequences that run at once; more wait", "test_flags.py::test_max_num_seqs"),
+    does(kMemory, "max-num-seqs", kValue, "256", "sequences that run at once; more wait",
+         "test_flags.py::test_max_num_seqs"),
     does(kMemory, "max-num-batched-tokens", kValue, "2048", "tokens of one step: the chunk of a prefill",
          "test_flags.py::test_max_num_batched_tokens"),
     skip(kMemory, "max-num-scheduled-tokens", kValue, "--max-num-batched-tokens is the only limit of a step"),
-    does(kMemory, "enable-chunked-prefill", kFlag, "on", "split long prompts over steps", "test_flags.py::test_chunked_prefill"),
+    does(kMemory, "enable-chunked-prefill", kFlag, "on", "split long prompts over steps",
+         "test_flags.py::test_chunked_prefill"),
     does(kMemory, "long-prefill-token-threshold", kValue, "0", "most tokens of one long prompt in a step; 0: off",
          "test_flags.py::test_long_prefill_token_threshold"),
-    does(kMemory, "scheduling-policy", kValue, "fcfs", "fcfs, or priority (lower first)", "test_flags.py::test_scheduling_policy"),
+    does(kMemory, "scheduling-policy", kValue, "fcfs", "fcfs, or priority (lower first)",
+         "test_flags.py::test_scheduling_policy"),
     skip(kMemory, "async-scheduling", kFlag, "there is one scheduler"),
     skip(kMemory, "disable-chunked-mm-input", kFlag, kNoPictures),
     skip(kMemory, "disable-hybrid-kv-cache-manager", kFlag, "there is one cache manager"),
     skip(kMemory, "scheduler-cls", kValue, "there is one scheduler"),
     does(kMemory, "stream-interval", kValue, "1", "send a stream's text every N tokens after the first",
          "test_flags.py::test_stream_interval"),
-    does(kMemory, "num-gpu-blocks-override", kValue, "", "number of KV cache blocks", "test_flags.py::test_num_gpu_blocks_override"),
+    does(kMemory, "num-gpu-blocks-override", kValue, "", "number of KV cache blocks",
+         "test_flags.py::test_num_gpu_blocks_override"),
     skip(kMemory, "cpu-offload-gb", kValue, kNoOffload, {}, "0"),
     skip(kMemory, "cpu-offload-params", kMany, kNoOffload),
     skip(kMemory, "offload-params", kMany, kNoOffload),
@@ -216,14 +232,17 @@ constexpr FlagDef kFlags[] = {
     skip(kSpec, "spec-tokens", kValue, kSpeculation),
 
     // ---- Chat, tools, reasoning ---------------------------------------------------------------------------------
-    does(kChat, "chat-template", kValue, "the model's", "a file, or the Jinja text itself", "test_flags.py::test_chat_template"),
-    no(kChat, "chat-template-content-format", kValue, "auto", "the template itself tells whether it reads content parts", "auto"),
+    does(kChat, "chat-template", kValue, "the model's", "a file, or the Jinja text itself",
+         "test_flags.py::test_chat_template"),
+    no(kChat, "chat-template-content-format", kValue, "auto",
+       "the template itself tells whether it reads content parts", "auto"),
     does(kChat, "trust-request-chat-template", kFlag, "off", "allow `chat_template` in a request",
          "test_flags.py::test_trust_request_chat_template"),
     does(kChat, "default-chat-template-kwargs", kJson, "{}", "template variables under a request's own",
          "test_flags.py::test_default_chat_template_kwargs"),
     does(kChat, "response-role", kValue, "assistant", "role of an answer", "test_flags.py::test_response_role"),
-    no(kChat, "reasoning-parser", kValue, "", "separating the thinking from the answer is not offered yet: it stays in `content`", "leave it out"),
+    no(kChat, "reasoning-parser", kValue, "",
+       "separating the thinking from the answer is not offered yet: it stays in `content`", "leave it out"),
     no(kChat, "reasoning-config", kJson, "", "thinking budgets are not offered yet", "leave it out"),
     no(kChat, "enable-auto-tool-choice", kFlag, "false", kNoTools, "leave it out"),
     no(kChat, "tool-call-parser", kValue, "", kNoTools, "leave it out"),
@@ -235,10 +254,12 @@ constexpr FlagDef kFlags[] = {
          "test_flags.py::test_prompt_tokens_details"),
     does(kChat, "enable-force-include-usage", kFlag, "off", "usage at the end of every stream",
          "test_flags.py::test_force_include_usage"),
-    does(kChat, "enable-per-request-metrics", kFlag, "off", "a `metrics` object in answers", "test_flags.py::test_per_request_metrics"),
+    does(kChat, "enable-per-request-metrics", kFlag, "off", "a `metrics` object in answers",
+         "test_flags.py::test_per_request_metrics"),
     does(kChat, "enable-server-load-tracking", kFlag, "off", "/load counts the requests in flight",
          "test_flags.py::test_server_load_tracking"),
-    does(kChat, "enable-tokenizer-info-endpoint", kFlag, "off", "GET /tokenizer_info", "test_flags.py::test_tokenizer_info_endpoint"),
+    does(kChat, "enable-tokenizer-info-endpoint", kFlag, "off", "GET /tokenizer_info",
+         "test_flags.py::test_tokenizer_info_endpoint"),
     does(kChat, "return-tokens-as-token-ids", kFlag, "off", "`token_id:N` strings in logprobs",
          "test_flags.py::test_return_tokens_as_token_ids"),
 
@@ -249,7 +270,8 @@ constexpr FlagDef kFlags[] = {
     does(kServer, "api-key", kMany, "$VLLM_API_KEY", "keys, any of which opens the API", "test_flags.py::test_api_key"),
     does(kServer, "ssl-keyfile", kValue, "", "private key; with --ssl-certfile: HTTPS", "test_flags.py::test_tls"),
     does(kServer, "ssl-certfile", kValue, "", "certificate chain", "test_flags.py::test_tls"),
-    does(kServer, "ssl-ca-certs", kValue, "", "authorities for client certificates", "test_flags.py::test_tls_client_certificates"),
+    does(kServer, "ssl-ca-certs", kValue, "", "authorities for client certificates",
+         "test_flags.py::test_tls_client_certificates"),
     does(kServer, "ssl-cert-reqs", kValue, "0", "client certificates: 0 none, 1 optional, 2 required",
          "test_flags.py::test_tls_client_certificates"),
     does(kServer, "ssl-ciphers", kValue, "OpenSSL's", "cipher list for TLS 1.2", "test_flags.py::test_tls_ciphers"),
@@ -266,14 +288,18 @@ constexpr FlagDef kFlags[] = {
     skip(kServer, "enable-offline-docs", kFlag, "/openapi.json describes the API and no page is served for it"),
     does(kServer, "enable-log-requests", kFlag, "off", "log each request with its prompt, cut to --max-log-len",
          "test_flags.py::test_log_requests"),
-    does(kServer, "disable-log-requests", kFlag, "on", "the same as --no-enable-log-requests", "test_flags.py::test_log_requests"),
+    does(kServer, "disable-log-requests", kFlag, "on", "the same as --no-enable-log-requests",
+         "test_flags.py::test_log_requests"),
     does(kServer, "enable-log-outputs", kFlag, "off", "log answers, too; needs --enable-log-requests",
          "test_flags.py::test_log_outputs"),
     skip(kServer, "enable-log-deltas", kFlag, kOwnLogs),
-    does(kServer, "disable-log-stats", kFlag, "off", "no statistics line every 10 seconds", "test_flags.py::test_log_stats"),
-    does(kServer, "max-log-len", kValue, "no limit", "characters of a prompt in the log", "test_flags.py::test_max_log_len"),
+    does(kServer, "disable-log-stats", kFlag, "off", "no statistics line every 10 seconds",
+         "test_flags.py::test_log_stats"),
+    does(kServer, "max-log-len", kValue, "no limit", "characters of a prompt in the log",
+         "test_flags.py::test_max_log_len"),
     skip(kServer, "uvicorn-log-level", kValue, kOwnLogs),
-    does(kServer, "disable-uvicorn-access-log", kFlag, "off", "no line for each HTTP request", "test_flags.py::test_access_log"),
+    does(kServer, "disable-uvicorn-access-log", kFlag, "off", "no line for each HTTP request",
+         "test_flags.py::test_access_log"),
     does(kServer, "disable-access-log-for-endpoints", kValue, "", "paths, comma-separated, without an access line",
          "test_flags.py::test_access_log"),
     skip(kServer, "log-config-file", kValue, kOwnLogs),
@@ -284,7 +310,8 @@ constexpr FlagDef kFlags[] = {
     does(kServer, "shutdown-timeout", kValue, "0", "seconds that requests in flight get to finish",
          "test_flags.py::test_shutdown_timeout"),
     no(kServer, "enable-sleep-mode", kFlag, "false", "sleeping is not offered yet", "leave it out"),
-    does(kServer, "fingerprint-mode", kValue, "full", "`system_fingerprint`: full, hash or none", "test_flags.py::test_fingerprint_mode"),
+    does(kServer, "fingerprint-mode", kValue, "full", "`system_fingerprint`: full, hash or none",
+         "test_flags.py::test_fingerprint_mode"),
     no(kServer, "fingerprint-value", kValue, "", "there is no fingerprint mode `custom`", "leave it out"),
     skip(kServer, "otlp-traces-endpoint", kValue, "traces are not sent; /metrics has the timings"),
     skip(kServer, "collect-detailed-traces", kMany, "traces are not sent; /metrics has the timings"),
@@ -302,18 +329,19 @@ constexpr FlagDef kFlags[] = {
     no(kServer, "default-mm-loras", kJson, "", kNoLora, "leave it out"),
 
     // ---- Of hearth only -----------------------------------------------------------------------------------------
-    does_some(kOurs, "device", "auto cpu ref", "auto or cpu", "auto", "auto, cpu, or ref (slow, obvious, for comparison); cuda is not built in",
-         "test_flags.py::test_device"),
+    does_some(kOurs, "device", "auto cpu ref", "auto or cpu", "auto",
+              "auto, cpu, or ref (slow, obvious, for comparison); cuda is not built in", "test_flags.py::test_device"),
     does(kOurs, "threads", kValue, "physical cores", "threads that compute", "test_flags.py::test_threads"),
     does(kOurs, "memory", kValue, "off", "the most that weights, caches and work space may take together",
          "test_flags.py::test_memory"),
-    does(kOurs, "memory-floor", kValue, "1GiB, or 1/16 of a smaller machine", "free memory of the machine that is never taken",
-         "test_flags.py::test_memory_floor"),
+    does(kOurs, "memory-floor", kValue, "1GiB, or 1/16 of a smaller machine",
+         "free memory of the machine that is never taken", "test_flags.py::test_memory_floor"),
     no(kOurs, "also", kMany, "", "one model a process for now", "start a second server on another port"),
     does(kOurs, "special-tokens-in-content", kValue, "literal",
          "literal: special tokens spelled in a message stay text; parse: they become tokens",
          "test_flags.py::test_special_tokens_in_content"),
-    does(kOurs, "dry-run", kFlag, "off", "print the plan (memory, blocks, kernels) and exit", "test_flags.py::test_dry_run"),
+    does(kOurs, "dry-run", kFlag, "off", "print the plan (memory, blocks, kernels) and exit",
+         "test_flags.py::test_dry_run"),
     no(kOurs, "ollama-port", kValue, "", "the Ollama API is not offered yet", "leave it out"),
     does(kOurs, "max-request-bytes", kValue, "256MiB", "largest request body", "test_flags.py::test_max_request_bytes"),
     does(kOurs, "ignore-unknown-args", kFlag, "off", "warn about unknown options instead of refusing them",
@@ -338,8 +366,10 @@ constexpr FlagDef kFlags[] = {
     skip(kLegacy, "max-seq-len-to-capture", kValue, kNoCudaGraphs),
     skip(kLegacy, "num-scheduler-steps", kValue, kGone),
     skip(kLegacy, "multi-step-stream-outputs", kFlag, kGone),
-    does(kLegacy, "rope-scaling", kJson, "", "the same as --hf-overrides.rope_scaling", "test_flags.py::test_rope_options"),
-    does(kLegacy, "rope-theta", kValue, "", "the same as --hf-overrides.rope_theta", "test_flags.py::test_rope_options"),
+    does(kLegacy, "rope-scaling", kJson, "", "the same as --hf-overrides.rope_scaling",
+         "test_flags.py::test_rope_options"),
+    does(kLegacy, "rope-theta", kValue, "", "the same as --hf-overrides.rope_theta",
+         "test_flags.py::test_rope_options"),
     skip(kLegacy, "use-v2-block-manager", kFlag, kGone),
     skip(kLegacy, "disable-frontend-multiprocessing", kFlag, kOneProcess),
     skip(kLegacy, "preemption-mode", kValue, "preempted sequences are computed again"),

@@ -20,7 +20,8 @@ constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
   throw StartupError(what, flag, hint, 2);
 }
 
-int small(const ParsedArgs& a, std::string_view name, std::int64_t otherwise, std::int64_t min, std::int64_t max = kMaxInt) {
+int small(const ParsedArgs& a, std::string_view name, std::int64_t otherwise, std::int64_t min,
+          std::int64_t max = kMaxInt) {
   return static_cast<int>(a.integer(name, otherwise, min, max));
 }
 
@@ -37,10 +38,12 @@ std::vector<std::string> json_list(const ParsedArgs& a, std::string_view name, s
   Result<Json> parsed = parse_json(text);
   if (!parsed && text.find_first_of("[{\"") == std::string::npos) return {text};
   if (!parsed || !parsed->is_array())
-    refuse(fmt::format("--{}: '{}' is no JSON list of strings", name, text), "--" + std::string(name), "write '[\"*\"]'");
+    refuse(fmt::format("--{}: '{}' is no JSON list of strings", name, text), "--" + std::string(name),
+           "write '[\"*\"]'");
   std::vector<std::string> out;
   for (const Json& item : *parsed) {
-    if (!item.is_string()) refuse(fmt::format("--{}: {} is no string", name, item.dump()), "--" + std::string(name), "write '[\"*\"]'");
+    if (!item.is_string())
+      refuse(fmt::format("--{}: {} is no string", name, item.dump()), "--" + std::string(name), "write '[\"*\"]'");
     out.push_back(item.get<std::string>());
   }
   return out;
@@ -58,20 +61,34 @@ std::vector<std::string> comma_list(const std::string& text) {
 
 void check_speculation(const ParsedArgs& a) {
   static constexpr std::array<std::string_view, 4> kMethods{"mtp", "qwen3_5_mtp", "qwen3_next_mtp", "ngram"};
-  static constexpr std::array<std::string_view, 16> kKeys{
-      "method", "num_speculative_tokens", "model", "prompt_lookup_min", "prompt_lookup_max", "draft_tensor_parallel_size",
-      "disable_padded_drafter_batch", "parallel_drafting", "quantization", "max_model_len", "revision", "enforce_eager",
-      "attention_backend", "disable_by_batch_size", "rejection_sample_method", "draft_sample_method"};
+  static constexpr std::array<std::string_view, 16> kKeys{"method",
+                                                          "num_speculative_tokens",
+                                                          "model",
+                                                          "prompt_lookup_min",
+                                                          "prompt_lookup_max",
+                                                          "draft_tensor_parallel_size",
+                                                          "disable_padded_drafter_batch",
+                                                          "parallel_drafting",
+                                                          "quantization",
+                                                          "max_model_len",
+                                                          "revision",
+                                                          "enforce_eager",
+                                                          "attention_backend",
+                                                          "disable_by_batch_size",
+                                                          "rejection_sample_method",
+                                                          "draft_sample_method"};
   const Json config = a.json("speculative-config");
   for (const auto& [key, value] : config.items()) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
       refuse("--speculative-config has no key '" + key + "'", "--speculative-config",
              "known keys: method, num_speculative_tokens, model, prompt_lookup_min, prompt_lookup_max");
   }
-  const std::string method = config.contains("method") && config["method"].is_string() ? config["method"].get<std::string>()
-                                                                                        : a.text("spec-method");
+  const std::string method = config.contains("method") && config["method"].is_string()
+                                 ? config["method"].get<std::string>()
+                                 : a.text("spec-method");
   if (!method.empty() && std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end())
-    refuse("speculative method '" + method + "' is not supported", a.has("speculative-config") ? "--speculative-config" : "--spec-method",
+    refuse("speculative method '" + method + "' is not supported",
+           a.has("speculative-config") ? "--speculative-config" : "--spec-method",
            "mtp is the one to come; leave it out");
 }
 
@@ -81,8 +98,8 @@ void read_model(const ParsedArgs& a, LoadOptions& l, std::vector<std::string>& w
   l.tokenizer = a.text("tokenizer");
   l.tokenizer_revision = a.text("tokenizer-revision");
   const std::string format = a.text("load-format", "auto");
-  static constexpr std::array<std::string_view, 6> kFastLoaders{"fastsafetensors", "runai_streamer", "instanttensor",
-                                                                "sharded_state", "pt", "bitsandbytes"};
+  static constexpr std::array<std::string_view, 6> kFastLoaders{
+      "fastsafetensors", "runai_streamer", "instanttensor", "sharded_state", "pt", "bitsandbytes"};
   if (format == "auto" || format == "safetensors" || format == "gguf") {
     l.load_format = format;
   } else if (std::find(kFastLoaders.begin(), kFastLoaders.end(), format) != kFastLoaders.end()) {
@@ -91,8 +108,8 @@ void read_model(const ParsedArgs& a, LoadOptions& l, std::vector<std::string>& w
   } else {
     refuse("--load-format " + format + " is not supported", "--load-format", "auto, safetensors or gguf");
   }
-  const std::string dtype = pick(a, "dtype", "auto",
-                                 std::array<std::string_view, 6>{"auto", "bfloat16", "half", "float16", "float", "float32"});
+  const std::string dtype = pick(
+      a, "dtype", "auto", std::array<std::string_view, 6>{"auto", "bfloat16", "half", "float16", "float", "float32"});
   l.dtype = dtype == "half" ? "float16" : dtype == "float" ? "float32" : dtype;
   l.quantization = a.text("quantization");
   if (l.quantization == "None" || l.quantization == "none") l.quantization.clear();
@@ -132,7 +149,8 @@ void read_scheduling(const ParsedArgs& a, LoadOptions& l) {
   e.max_num_batched_tokens = static_cast<std::int32_t>(batched);
   if (e.max_num_batched_tokens < e.max_num_seqs) {
     if (l.max_num_seqs_given)
-      refuse(fmt::format("--max-num-batched-tokens {} is less than --max-num-seqs {}", e.max_num_batched_tokens, e.max_num_seqs),
+      refuse(fmt::format("--max-num-batched-tokens {} is less than --max-num-seqs {}", e.max_num_batched_tokens,
+                         e.max_num_seqs),
              "--max-num-batched-tokens", "a step holds at least one token of each running sequence");
     e.max_num_seqs = e.max_num_batched_tokens;
   }
@@ -141,12 +159,13 @@ void read_scheduling(const ParsedArgs& a, LoadOptions& l) {
   e.policy = pick(a, "scheduling-policy", "fcfs", std::array<std::string_view, 2>{"fcfs", "priority"}) == "priority"
                  ? SchedulingPolicy::priority
                  : SchedulingPolicy::fcfs;
-  e.seed = static_cast<std::uint64_t>(a.integer("seed", 0, std::numeric_limits<std::int64_t>::min(),
-                                                std::numeric_limits<std::int64_t>::max()));
+  e.seed = static_cast<std::uint64_t>(
+      a.integer("seed", 0, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()));
   MemoryOptions& m = l.memory;
   if (a.has("gpu-memory-utilization")) {
     m.utilization = a.number("gpu-memory-utilization", 0, 0, 1);
-    if (*m.utilization <= 0) refuse("--gpu-memory-utilization must be above 0", "--gpu-memory-utilization", "0.9 is usual");
+    if (*m.utilization <= 0)
+      refuse("--gpu-memory-utilization must be above 0", "--gpu-memory-utilization", "0.9 is usual");
   }
   m.kv_cache_bytes = a.has("kv-cache-memory-bytes") ? a.human_integer("kv-cache-memory-bytes", 0) : 0;
   if (a.has("kv-cache-memory-bytes") && m.kv_cache_bytes < 1)
@@ -168,8 +187,8 @@ void read_server(const ParsedArgs& a, ServeOptions& o) {
   s.ssl_certfile = a.text("ssl-certfile");
   s.ssl_keyfile = a.text("ssl-keyfile");
   if (s.ssl_certfile.empty() != s.ssl_keyfile.empty())
-    refuse("HTTPS needs both --ssl-certfile and --ssl-keyfile", s.ssl_certfile.empty() ? "--ssl-keyfile" : "--ssl-certfile",
-           "give the other one, too");
+    refuse("HTTPS needs both --ssl-certfile and --ssl-keyfile",
+           s.ssl_certfile.empty() ? "--ssl-keyfile" : "--ssl-certfile", "give the other one, too");
   s.ssl_ca_certs = a.text("ssl-ca-certs");
   s.ssl_ciphers = a.text("ssl-ciphers");
   s.ssl_cert_reqs = small(a, "ssl-cert-reqs", 0, 0, 2);
@@ -247,7 +266,8 @@ ServeOptions read_serve_options(const std::vector<std::string>& args) {
     if (a.has("model")) o.warnings.push_back("--model is ignored: the positional MODEL counts");
   } else {
     o.load.model = a.text("model");
-    if (o.load.model.empty()) refuse("no MODEL is given", "command line", "hearth serve MODEL; a folder, a .gguf file or a hub id");
+    if (o.load.model.empty())
+      refuse("no MODEL is given", "command line", "hearth serve MODEL; a folder, a .gguf file or a hub id");
   }
   read_load_options(a, o.load, o.warnings);
   read_server(a, o);

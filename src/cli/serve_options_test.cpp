@@ -63,7 +63,8 @@ TEST(ServeFlags, EveryRefusedOptionIsRefusedByName) {
       EXPECT_EQ(error_of({"M", "--no-" + std::string(f.name)}), "no error") << f.name;
     }
     if (f.arity == Arity::value && !f.accepts.empty()) {
-      EXPECT_EQ(error_of({"M", "--" + std::string(f.name), std::string(f.accepts.substr(0, f.accepts.find(' ')))}), "no error");
+      EXPECT_EQ(error_of({"M", "--" + std::string(f.name), std::string(f.accepts.substr(0, f.accepts.find(' ')))}),
+                "no error");
     }
   }
 }
@@ -90,10 +91,31 @@ TEST(ServeOptions, ModelBySpellings) {
 }
 
 TEST(ServeOptions, Values) {
-  const ServeOptions o = read_serve_options(
-      {"M", "--max-model-len", "32K", "--gpu-memory-utilization", "0.85", "--max-num-seqs", "16", "--max-num-batched-tokens", "8k",
-       "--memory", "4GiB", "--kv-cache-memory-bytes", "1G", "--dtype", "half", "--port", "9000", "--allowed-origins",
-       "[\"http://a\"]", "--disable-log-stats", "--seed", "42", "--rope-theta", "5e5", "--no-enable-chunked-prefill"});
+  const ServeOptions o = read_serve_options({"M",
+                                             "--max-model-len",
+                                             "32K",
+                                             "--gpu-memory-utilization",
+                                             "0.85",
+                                             "--max-num-seqs",
+                                             "16",
+                                             "--max-num-batched-tokens",
+                                             "8k",
+                                             "--memory",
+                                             "4GiB",
+                                             "--kv-cache-memory-bytes",
+                                             "1G",
+                                             "--dtype",
+                                             "half",
+                                             "--port",
+                                             "9000",
+                                             "--allowed-origins",
+                                             "[\"http://a\"]",
+                                             "--disable-log-stats",
+                                             "--seed",
+                                             "42",
+                                             "--rope-theta",
+                                             "5e5",
+                                             "--no-enable-chunked-prefill"});
   EXPECT_EQ(o.load.max_model_len, 32768);
   EXPECT_EQ(o.load.memory.utilization, 0.85);
   EXPECT_EQ(o.load.engine.max_num_seqs, 16);
@@ -121,7 +143,8 @@ TEST(ServeOptions, ValuesThatAreRefused) {
   EXPECT_THAT(error_of({"M", "--max-model-len", "0"}), HasSubstr("at least 1"));
   EXPECT_THAT(error_of({"M", "--gpu-memory-utilization", "0"}), HasSubstr("above 0"));
   EXPECT_THAT(error_of({"M", "--gpu-memory-utilization", "1.5"}), HasSubstr("not a number from 0 to 1"));
-  EXPECT_THAT(error_of({"M", "--max-num-seqs", "64", "--max-num-batched-tokens", "32"}), HasSubstr("less than --max-num-seqs 64"));
+  EXPECT_THAT(error_of({"M", "--max-num-seqs", "64", "--max-num-batched-tokens", "32"}),
+              HasSubstr("less than --max-num-seqs 64"));
   EXPECT_THAT(error_of({"M", "--ssl-keyfile", "k"}), HasSubstr("both --ssl-certfile and --ssl-keyfile"));
   EXPECT_THAT(error_of({"M", "--enable-log-outputs"}), HasSubstr("needs --enable-log-requests"));
   EXPECT_THAT(error_of({"M", "--load-format", "dummy"}), HasSubstr("auto, safetensors or gguf"));
@@ -135,7 +158,8 @@ TEST(ServeOptions, ValuesThatAreRefused) {
 }
 
 TEST(ServeOptions, AllRefusalsAreNamedAtOnce) {
-  const std::string e = error_of({"M", "--reasoning-parser", "qwen3", "--enable-auto-tool-choice", "--tool-call-parser", "hermes"});
+  const std::string e =
+      error_of({"M", "--reasoning-parser", "qwen3", "--enable-auto-tool-choice", "--tool-call-parser", "hermes"});
   EXPECT_THAT(e, HasSubstr("| --enable-auto-tool-choice, --reasoning-parser, --tool-call-parser |"));
 }
 
@@ -156,12 +180,39 @@ TEST(ServeOptions, LaunchLines) {
 }
 
 TEST(ServeOptions, LegacyOptionsParse) {
-  const ServeOptions o = read_serve_options(
-      {"M", "--disable-log-requests", "--swap-space", "4", "--guided-decoding-backend", "xgrammar", "--enable-reasoning", "--task",
-       "generate", "--max-seq-len-to-capture", "8192", "--num-scheduler-steps", "8", "--rope-scaling", R"({"type":"yarn"})",
-       "--use-v2-block-manager", "--disable-frontend-multiprocessing", "--device", "auto", "--preemption-mode", "recompute",
-       "--engine-use-ray", "--worker-use-ray", "--disable-async-output-proc", "--calculate-kv-scales", "--cuda-graph-sizes", "1",
-       "2", "--num-speculative-tokens", "3", "-O3", "--compilation-config", "3"});
+  const ServeOptions o = read_serve_options({"M",
+                                             "--disable-log-requests",
+                                             "--swap-space",
+                                             "4",
+                                             "--guided-decoding-backend",
+                                             "xgrammar",
+                                             "--enable-reasoning",
+                                             "--task",
+                                             "generate",
+                                             "--max-seq-len-to-capture",
+                                             "8192",
+                                             "--num-scheduler-steps",
+                                             "8",
+                                             "--rope-scaling",
+                                             R"({"type":"yarn"})",
+                                             "--use-v2-block-manager",
+                                             "--disable-frontend-multiprocessing",
+                                             "--device",
+                                             "auto",
+                                             "--preemption-mode",
+                                             "recompute",
+                                             "--engine-use-ray",
+                                             "--worker-use-ray",
+                                             "--disable-async-output-proc",
+                                             "--calculate-kv-scales",
+                                             "--cuda-graph-sizes",
+                                             "1",
+                                             "2",
+                                             "--num-speculative-tokens",
+                                             "3",
+                                             "-O3",
+                                             "--compilation-config",
+                                             "3"});
   EXPECT_EQ(o.load.model, "M");
   EXPECT_EQ(o.load.hf_overrides.dump(), R"({"rope_scaling":{"type":"yarn"}})");
   EXPECT_FALSE(o.server.log_requests);

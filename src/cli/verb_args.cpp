@@ -9,14 +9,33 @@
 
 namespace hearth {
 namespace {
-constexpr std::string_view kLoadFlags[] = {"revision", "download-dir", "tokenizer", "tokenizer-revision", "chat-template", "device",
-                                           "threads", "dtype", "kv-cache-dtype", "quantization", "hf-overrides", "hf-config-path",
-                                           "max-model-len", "max-num-seqs", "max-num-batched-tokens", "memory", "memory-floor",
-                                           "gpu-memory-utilization", "kv-cache-memory-bytes", "num-gpu-blocks-override",
-                                           "generation-config", "override-generation-config", "seed"};
+constexpr std::string_view kLoadFlags[] = {"revision",
+                                           "download-dir",
+                                           "tokenizer",
+                                           "tokenizer-revision",
+                                           "chat-template",
+                                           "device",
+                                           "threads",
+                                           "dtype",
+                                           "kv-cache-dtype",
+                                           "quantization",
+                                           "hf-overrides",
+                                           "hf-config-path",
+                                           "max-model-len",
+                                           "max-num-seqs",
+                                           "max-num-batched-tokens",
+                                           "memory",
+                                           "memory-floor",
+                                           "gpu-memory-utilization",
+                                           "kv-cache-memory-bytes",
+                                           "num-gpu-blocks-override",
+                                           "generation-config",
+                                           "override-generation-config",
+                                           "seed"};
 }  // namespace
 
-std::optional<VerbArgs> read_verb_args(std::string_view usage, const std::vector<VerbOption>& own, const std::vector<std::string>& args) {
+std::optional<VerbArgs> read_verb_args(std::string_view usage, const std::vector<VerbOption>& own,
+                                       const std::vector<std::string>& args) {
   std::vector<OptionDef> defs{{"help", Arity::flag, "-h"}};
   for (const VerbOption& o : own) defs.push_back(o.def);
   for (std::string_view name : kLoadFlags) {
@@ -29,13 +48,15 @@ std::optional<VerbArgs> read_verb_args(std::string_view usage, const std::vector
     std::string text = "usage: " + std::string(usage) + "\n";
     if (!own.empty()) text += "\n";
     for (const VerbOption& o : own)
-      text += fmt::format("  {:<26}{}\n", fmt::format("--{}{}", o.def.name, o.def.arity == Arity::flag ? "" : " X"), o.help);
+      text += fmt::format("  {:<26}{}\n", fmt::format("--{}{}", o.def.name, o.def.arity == Arity::flag ? "" : " X"),
+                          o.help);
     text += "\nas for serve (hearth serve --help=all):\n ";
     for (std::string_view name : kLoadFlags) text += fmt::format(" --{}", name);
     std::puts(text.c_str());
     return std::nullopt;
   }
-  if (out.args.positionals.empty()) throw StartupError("no MODEL is given", "command line", "usage: " + std::string(usage), 2);
+  if (out.args.positionals.empty())
+    throw StartupError("no MODEL is given", "command line", "usage: " + std::string(usage), 2);
   refuse_flags(out.args);
   std::vector<std::string> warnings = out.args.warnings;
   read_load_options(out.args, out.load, warnings);

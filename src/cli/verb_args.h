@@ -1,4 +1,5 @@
-// verb_args.h — the command line of the verbs beside serve: their own options, and those of serve that are about loading.
+// verb_args.h — the command line of the verbs beside serve: their own options, and those of serve that are about
+// loading.
 //
 // Errors    StartupError with exit code 2.
 #pragma once
@@ -20,11 +21,12 @@ struct VerbOption {
 
 struct VerbArgs {
   ParsedArgs args;
-  LoadOptions load;                 // load.model is the first positional
-  std::vector<std::string> rest;    // the other positionals
+  LoadOptions load;               // load.model is the first positional
+  std::vector<std::string> rest;  // the other positionals
 };
 
 // Prints the help and gives nothing for --help.
-std::optional<VerbArgs> read_verb_args(std::string_view usage, const std::vector<VerbOption>& own, const std::vector<std::string>& args);
+std::optional<VerbArgs> read_verb_args(std::string_view usage, const std::vector<VerbOption>& own,
+                                       const std::vector<std::string>& args);
 
 }  // namespace hearth

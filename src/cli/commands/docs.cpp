@@ -11,9 +11,13 @@ namespace {
 int run(const std::vector<std::string>& args) {
   const std::string name = args.size() == 1 ? args[0] : "";
   std::string text;
-  if (name == "flags") text = serve_flags_markdown();
-  else if (name == "launch-lines") text = launch_lines_markdown();
-  else throw StartupError("'" + name + "' is no generated document", "command line", "hearth docs flags, or hearth docs launch-lines", 2);
+  if (name == "flags")
+    text = serve_flags_markdown();
+  else if (name == "launch-lines")
+    text = launch_lines_markdown();
+  else
+    throw StartupError("'" + name + "' is no generated document", "command line",
+                       "hearth docs flags, or hearth docs launch-lines", 2);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }

@@ -62,9 +62,10 @@ bool answer(ChatSession& chat, const std::string& text, bool verbose) {
   }
   if (verbose) {
     const double after = g.seconds - g.first_token_seconds;
-    std::fprintf(stderr, "prompt %d tokens in %.2f s (%.1f tok/s); answer %d tokens in %.2f s (%.1f tok/s)\n", g.num_prompt_tokens,
-                 g.first_token_seconds, g.first_token_seconds > 0 ? g.num_prompt_tokens / g.first_token_seconds : 0.0, g.num_tokens,
-                 after, after > 0 ? (g.num_tokens - 1) / after : 0.0);
+    std::fprintf(stderr, "prompt %d tokens in %.2f s (%.1f tok/s); answer %d tokens in %.2f s (%.1f tok/s)\n",
+                 g.num_prompt_tokens, g.first_token_seconds,
+                 g.first_token_seconds > 0 ? g.num_prompt_tokens / g.first_token_seconds : 0.0, g.num_tokens, after,
+                 after > 0 ? (g.num_tokens - 1) / after : 0.0);
   }
   return true;
 }
@@ -88,7 +89,8 @@ std::string word(const std::string& line, std::size_t index) {
 
 class Conversation {
  public:
-  Conversation(ChatSession& chat, const OpenedModel& model, bool verbose) : chat_(chat), model_(model), verbose_(verbose) {}
+  Conversation(ChatSession& chat, const OpenedModel& model, bool verbose)
+      : chat_(chat), model_(model), verbose_(verbose) {}
 
   void loop() {
     LineEditor editor(history_file());
@@ -157,11 +159,16 @@ class Conversation {
   }
 
   void show(const std::string& what) {
-    if (what == "system") std::puts(chat_.system().empty() ? "There is no system message." : chat_.system().c_str());
-    else if (what == "template") std::puts(chat_.text().chat_template ? chat_.text().chat_template->source().c_str() : "There is no template.");
-    else if (what == "messages") std::puts(chat_.messages().dump(2, ' ', false, Json::error_handler_t::replace).c_str());
-    else if (what == "model") std::printf("%s: %s, %d layers\n", model_.path.c_str(), model_.info.architecture.c_str(), model_.info.num_layers);
-    else std::puts(chat_.parameters().empty() ? "No parameter is set." : chat_.parameters().dump(2).c_str());
+    if (what == "system")
+      std::puts(chat_.system().empty() ? "There is no system message." : chat_.system().c_str());
+    else if (what == "template")
+      std::puts(chat_.text().chat_template ? chat_.text().chat_template->source().c_str() : "There is no template.");
+    else if (what == "messages")
+      std::puts(chat_.messages().dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    else if (what == "model")
+      std::printf("%s: %s, %d layers\n", model_.path.c_str(), model_.info.architecture.c_str(), model_.info.num_layers);
+    else
+      std::puts(chat_.parameters().empty() ? "No parameter is set." : chat_.parameters().dump(2).c_str());
   }
 
   ChatSession& chat_;
@@ -182,7 +189,8 @@ int run(const std::vector<std::string>& words) {
 
   OpenedModel model = open_model(load);
   ModelText text = load_text(model.path, load.chat_template);
-  if (!load.tokenizer.empty()) text.tokenizer = load_tokenizer_at(resolve_tokenizer(load.tokenizer, load.tokenizer_revision, load.cache_dir));
+  if (!load.tokenizer.empty())
+    text.tokenizer = load_tokenizer_at(resolve_tokenizer(load.tokenizer, load.tokenizer_revision, load.cache_dir));
   std::shared_ptr<Ops> ops = make_ops(load);
   const StartPlan plan = plan_model(model, *ops, load, machine_memory());
   std::shared_ptr<Engine> engine;
@@ -194,9 +202,10 @@ int run(const std::vector<std::string>& words) {
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
   engine->start();
-  ChatSession chat(*engine, std::move(text),
-                   sampling_defaults(model.source->generation_config(), load.generation_config, load.override_generation_config),
-                   g_interrupted);
+  ChatSession chat(
+      *engine, std::move(text),
+      sampling_defaults(model.source->generation_config(), load.generation_config, load.override_generation_config),
+      g_interrupted);
   if (v->args.has("system")) chat.set_system(v->args.text("system"));
   const bool verbose = v->args.on("verbose");
 

@@ -53,9 +53,11 @@ int run(const std::vector<std::string>& args) {
     text.tokenizer = load_tokenizer_at(text.tokenizer_from);
   }
   if (text.tokenizer->vocab_size() > model.info.vocab_size)
-    throw StartupError(fmt::format("the tokenizer has {} tokens, the model {} rows", text.tokenizer->vocab_size(), model.info.vocab_size),
+    throw StartupError(fmt::format("the tokenizer has {} tokens, the model {} rows", text.tokenizer->vocab_size(),
+                                   model.info.vocab_size),
                        text.tokenizer_from, "the tokenizer belongs to another model");
-  if (!text.chat_template) log_warning("the model has no chat template: chat requests are refused; --chat-template gives one");
+  if (!text.chat_template)
+    log_warning("the model has no chat template: chat requests are refused; --chat-template gives one");
 
   std::shared_ptr<Ops> ops = make_ops(o.load);
   const StartPlan plan = plan_model(model, *ops, o.load, machine_memory());
@@ -67,12 +69,13 @@ int run(const std::vector<std::string>& args) {
   service->config = o.server;
   std::shared_ptr<ServedModel> served = served_model(o, model, text);
   served->max_model_len = static_cast<std::int32_t>(plan.plan.cache.max_model_len);
-  served->recorder = make_recorder(*service, o.names[0], served->max_model_len,
-                                   {{"block_size", std::to_string(plan.cache_needs.block_tokens)},
-                                    {"cache_dtype", dtype_name(model.kv_dtype)},
-                                    {"enable_prefix_caching", "False"},
-                                    {"gpu_memory_utilization", fmt::format("{}", o.load.memory.utilization.value_or(0))},
-                                    {"num_gpu_blocks", std::to_string(plan.plan.cache.num_blocks)}});
+  served->recorder =
+      make_recorder(*service, o.names[0], served->max_model_len,
+                    {{"block_size", std::to_string(plan.cache_needs.block_tokens)},
+                     {"cache_dtype", dtype_name(model.kv_dtype)},
+                     {"enable_prefix_caching", "False"},
+                     {"gpu_memory_utilization", fmt::format("{}", o.load.memory.utilization.value_or(0))},
+                     {"num_gpu_blocks", std::to_string(plan.plan.cache.num_blocks)}});
   {
     Progress progress("loading", model.stored_bytes());
     served->engine = load_engine(model, ops, plan, o.load, progress, served->recorder.get());

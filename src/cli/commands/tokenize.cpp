@@ -30,10 +30,12 @@ std::vector<std::int32_t> ids_in(const std::string& text, std::int32_t vocab_siz
     }
     std::int32_t id = 0;
     const auto [next, error] = std::from_chars(at, end, id);
-    if (error != std::errc()) throw StartupError(fmt::format("no token id at '{}'", std::string(at, std::min(end, at + 20))), "ids",
-                                                 "give numbers, separated by spaces or commas", 2);
+    if (error != std::errc())
+      throw StartupError(fmt::format("no token id at '{}'", std::string(at, std::min(end, at + 20))), "ids",
+                         "give numbers, separated by spaces or commas", 2);
     if (id < 0 || id >= vocab_size)
-      throw StartupError(fmt::format("token id {} is not in the vocabulary", id), "ids", fmt::format("ids are 0 to {}", vocab_size - 1), 2);
+      throw StartupError(fmt::format("token id {} is not in the vocabulary", id), "ids",
+                         fmt::format("ids are 0 to {}", vocab_size - 1), 2);
     ids.push_back(id);
     at = next;
   }
@@ -70,7 +72,8 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   for (std::int32_t id : ids)
-    std::printf("%7d  %s%s\n", id, dump_json(Json(std::string(tokenizer->bytes(id)))).c_str(), tokenizer->is_special(id) ? "  special" : "");
+    std::printf("%7d  %s%s\n", id, dump_json(Json(std::string(tokenizer->bytes(id)))).c_str(),
+                tokenizer->is_special(id) ? "  special" : "");
   std::printf("%zu tokens\n", ids.size());
   return 0;
 }

@@ -15,9 +15,9 @@
 
 namespace hearth {
 
-// Absolute, on logits, hidden states, states and KV: the goldens' own for engines that compute in f32 (tests/golden/README.md
-// §2: the official code in f32 and an independent one in f64 differ by up to 2.3e-5; the weakest of 29 typical mistakes moves a
-// logit by 0.04).
+// Absolute, on logits, hidden states, states and KV: the goldens' own for engines that compute in f32
+// (tests/golden/README.md §2: the official code in f32 and an independent one in f64 differ by up to 2.3e-5; the
+// weakest of 29 typical mistakes moves a logit by 0.04).
 inline constexpr double kGoldenTolerance = 1e-4;
 
 inline std::string golden_path(const std::string& name) { return std::string(HEARTH_GOLDEN) + "/" + name; }
@@ -46,11 +46,15 @@ struct Goldens {  // folder: "qwen3_5_moe_tiny/goldens_bf16"
   explicit Goldens(const std::string& folder)
       : values(golden_path(folder + "/goldens.safetensors")), json(read_golden_json(folder + "/goldens.json")) {}
 
-  std::vector<std::int32_t> ids(const std::string& prompt) const { return json["prompts"][prompt]["ids"].get<std::vector<std::int32_t>>(); }
+  std::vector<std::int32_t> ids(const std::string& prompt) const {
+    return json["prompts"][prompt]["ids"].get<std::vector<std::int32_t>>();
+  }
   std::vector<std::int32_t> greedy(const std::string& prompt) const {
     return json["prompts"][prompt].value("greedy", Json::array()).get<std::vector<std::int32_t>>();
   }
-  double difference(const std::vector<float>& got, const std::string& tensor) const { return largest_difference(got, values.read_f32(tensor)); }
+  double difference(const std::vector<float>& got, const std::string& tensor) const {
+    return largest_difference(got, values.read_f32(tensor));
+  }
 
   SafetensorsFile values;
   Json json;
