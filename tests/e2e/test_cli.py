@@ -169,6 +169,7 @@ def test_history_is_kept(home):
             t.send("\x1b[A\r")  # up
         t.wait_for("There is no system message.")
         t.wait_for(">>> ")
+        time.sleep(0.3)  # the prompt is printed just before the terminal stops reading whole lines
         t.send("\x04")  # Ctrl-D
         assert t.end() == 0
 
