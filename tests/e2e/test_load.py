@@ -31,7 +31,7 @@ def test_many_clients_at_once_get_what_one_gets(server, clients):
         jobs = [(CASES[i % len(CASES)], pool.submit(complete, server, CASES[i % len(CASES)])) for i in range(clients)]
         for case, job in jobs:
             assert job.result() == case["greedy"]
-    assert server.metric("vllm:num_requests_running") == 0
+    assert wait_until(lambda: server.metric("vllm:num_requests_running") == 0)
     assert server.metric("vllm:num_requests_waiting") == 0
 
 
