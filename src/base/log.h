@@ -22,12 +22,20 @@ void log_at(LogLevel level, fmt::format_string<A...> f, A&&... args) {
   if (level >= log_level()) write_log_line(level, fmt::format(f, std::forward<A>(args)...));
 }
 template <class... A>
-void log_debug(fmt::format_string<A...> f, A&&... a) { log_at(LogLevel::debug, f, std::forward<A>(a)...); }
+void log_debug(fmt::format_string<A...> f, A&&... a) {
+  log_at(LogLevel::debug, f, std::forward<A>(a)...);
+}
 template <class... A>
-void log_info(fmt::format_string<A...> f, A&&... a) { log_at(LogLevel::info, f, std::forward<A>(a)...); }
+void log_info(fmt::format_string<A...> f, A&&... a) {
+  log_at(LogLevel::info, f, std::forward<A>(a)...);
+}
 template <class... A>
-void log_warning(fmt::format_string<A...> f, A&&... a) { log_at(LogLevel::warning, f, std::forward<A>(a)...); }
+void log_warning(fmt::format_string<A...> f, A&&... a) {
+  log_at(LogLevel::warning, f, std::forward<A>(a)...);
+}
 template <class... A>
-void log_error(fmt::format_string<A...> f, A&&... a) { log_at(LogLevel::error, f, std::forward<A>(a)...); }
+void log_error(fmt::format_string<A...> f, A&&... a) {
+  log_at(LogLevel::error, f, std::forward<A>(a)...);
+}
 
 }  // namespace hearth

@@ -16,8 +16,8 @@ namespace hearth {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}          // NOLINT: implicit by design
-  Result(Status status) : v_(std::in_place_index<1>, std::move(status)) {    // NOLINT: implicit by design
+  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}        // NOLINT: implicit by design
+  Result(Status status) : v_(std::in_place_index<1>, std::move(status)) {  // NOLINT: implicit by design
     HEARTH_CHECK(!std::get<1>(v_).ok());
   }
   explicit operator bool() const { return v_.index() == 0; }

@@ -12,16 +12,16 @@ namespace hearth {
 
 enum class Code {
   ok,
-  invalid_argument,   // 400
-  malformed,          // 400: not the shape the schema asks for (type, missing, unparsable)
-  unauthenticated,    // 401
-  not_found,          // 404
-  method_not_allowed, // 405
-  too_large,          // 413
-  resource_exhausted, // 429 / 503: queue full, shutting down
-  unimplemented,      // 400: known, not offered yet
-  internal,           // 500
-  unavailable,        // 503
+  invalid_argument,    // 400
+  malformed,           // 400: not the shape the schema asks for (type, missing, unparsable)
+  unauthenticated,     // 401
+  not_found,           // 404
+  method_not_allowed,  // 405
+  too_large,           // 413
+  resource_exhausted,  // 429 / 503: queue full, shutting down
+  unimplemented,       // 400: known, not offered yet
+  internal,            // 500
+  unavailable,         // 503
 };
 
 struct [[nodiscard]] Status {

@@ -67,8 +67,8 @@ void ThreadPool::run_shared(std::int64_t n, Call call, void* body) {
   body_.store(body, std::memory_order_release);
   unfinished_.store(static_cast<std::uint32_t>(n), std::memory_order_relaxed);
   for (int i = 0; i < size_; ++i)
-    parts_[static_cast<std::size_t>(i)].next.store(std::uint64_t{round} << 32 | static_cast<std::uint64_t>(part_begin(n, i, size_)),
-                                                   std::memory_order_release);
+    parts_[static_cast<std::size_t>(i)].next.store(
+        std::uint64_t{round} << 32 | static_cast<std::uint64_t>(part_begin(n, i, size_)), std::memory_order_release);
   round_.store(round);  // seq_cst: against the sleeper's count, below
   if (sleepers_.load() > 0) round_.notify_all();
 

@@ -23,7 +23,7 @@ namespace hearth {
 
 class ThreadPool {
  public:
-  explicit ThreadPool(int num_threads);   // at least 1: the caller
+  explicit ThreadPool(int num_threads);  // at least 1: the caller
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -44,7 +44,7 @@ class ThreadPool {
  private:
   using Call = void (*)(void* body, std::int64_t item, int worker);
   struct alignas(64) Part {
-    std::atomic<std::uint64_t> next{0};   // round << 32 | next item of this part
+    std::atomic<std::uint64_t> next{0};  // round << 32 | next item of this part
   };
 
   void run_shared(std::int64_t n, Call call, void* body);

@@ -26,8 +26,8 @@ struct BlockTable {
 
 // What start() found: the table holds the blocks of the first num_cached_tokens positions.
 struct PrefixMatch {
-  std::int32_t num_cached_tokens = 0;    // a multiple of the block size, less than the number of tokens asked about
-  std::int32_t state_checkpoint = -1;    // recurrent state after those tokens; -1: none is needed or kept
+  std::int32_t num_cached_tokens = 0;  // a multiple of the block size, less than the number of tokens asked about
+  std::int32_t state_checkpoint = -1;  // recurrent state after those tokens; -1: none is needed or kept
 };
 
 // The contents of block `from` must be copied to block `to` before the next step.
@@ -38,7 +38,7 @@ struct BlockCopy {
 
 struct ForkResult {
   BlockTable table;
-  std::optional<BlockCopy> copy;         // of the last, partly filled block
+  std::optional<BlockCopy> copy;  // of the last, partly filled block
 };
 
 class BlockPool {
@@ -71,7 +71,7 @@ class BlockPool {
 
   std::int32_t block_tokens_;
   std::vector<std::int32_t> refs_;
-  std::vector<std::int32_t> free_;       // a stack: what was freed last is still warm
+  std::vector<std::int32_t> free_;  // a stack: what was freed last is still warm
 };
 
 }  // namespace hearth

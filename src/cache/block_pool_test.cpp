@@ -10,12 +10,12 @@ namespace {
 TEST(BlockPool, GrowsByWholeBlocksAndAllOrNothing) {
   BlockPool pool(3, 4);
   BlockTable a;
-  EXPECT_TRUE(pool.grow(a, 5));                 // positions 0 … 4: two blocks
+  EXPECT_TRUE(pool.grow(a, 5));  // positions 0 … 4: two blocks
   EXPECT_EQ(a.blocks, (std::vector<std::int32_t>{0, 1}));
-  EXPECT_TRUE(pool.grow(a, 8));                 // still two
+  EXPECT_TRUE(pool.grow(a, 8));  // still two
   EXPECT_EQ(pool.num_free(), 1);
   BlockTable b;
-  EXPECT_FALSE(pool.grow(b, 8));                // needs two, one is free: takes none
+  EXPECT_FALSE(pool.grow(b, 8));  // needs two, one is free: takes none
   EXPECT_TRUE(b.blocks.empty());
   EXPECT_EQ(pool.num_free(), 1);
   pool.release(a);
@@ -39,7 +39,7 @@ TEST(BlockPool, NothingIsCachedToday) {
 TEST(BlockPool, ForkSharesWholeBlocksAndCopiesThePartialOne) {
   BlockPool pool(4, 4);
   BlockTable a;
-  ASSERT_TRUE(pool.grow(a, 6));                 // blocks 0, 1
+  ASSERT_TRUE(pool.grow(a, 6));  // blocks 0, 1
   auto f = pool.fork(a, 6);
   ASSERT_TRUE(f.has_value());
   EXPECT_EQ(f->table.blocks, (std::vector<std::int32_t>{0, 2}));
@@ -48,7 +48,7 @@ TEST(BlockPool, ForkSharesWholeBlocksAndCopiesThePartialOne) {
   EXPECT_EQ(f->copy->to, 2);
   EXPECT_EQ(pool.ref_count(0), 2);
   pool.release(a);
-  EXPECT_EQ(pool.num_free(), 2);                // block 0 is still held by the fork
+  EXPECT_EQ(pool.num_free(), 2);  // block 0 is still held by the fork
   pool.release(f->table);
   EXPECT_EQ(pool.num_free(), 4);
   pool.check_integrity();
@@ -60,7 +60,7 @@ TEST(BlockPool, ForkWithoutRoomForTheCopyTakesNothing) {
   ASSERT_TRUE(pool.grow(a, 6));
   EXPECT_FALSE(pool.fork(a, 6).has_value());
   EXPECT_EQ(pool.ref_count(0), 1);
-  auto whole = pool.fork(a, 4);                 // a multiple of N needs no copy
+  auto whole = pool.fork(a, 4);  // a multiple of N needs no copy
   ASSERT_TRUE(whole.has_value());
   EXPECT_FALSE(whole->copy.has_value());
   pool.release(whole->table);

@@ -24,7 +24,8 @@ std::int64_t id_limit(const CacheNeeds& needs) { return kMaxIds / needs.block_to
 }  // namespace
 
 double CachePlan::concurrency(std::int32_t block_tokens) const {
-  const double by_blocks = static_cast<double>(num_blocks) * block_tokens / static_cast<double>(std::max<std::int64_t>(1, max_model_len));
+  const double by_blocks =
+      static_cast<double>(num_blocks) * block_tokens / static_cast<double>(std::max<std::int64_t>(1, max_model_len));
   return num_state_slots > 0 ? std::min(by_blocks, static_cast<double>(num_state_slots)) : by_blocks;
 }
 

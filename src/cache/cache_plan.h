@@ -17,17 +17,17 @@
 namespace hearth {
 
 struct CacheNeeds {
-  std::int64_t kv_bytes_per_token = 0;     // 0: no attention layer
-  std::int32_t block_tokens = 16;          // N
-  std::int64_t state_bytes_per_slot = 0;   // 0: no recurrent layer
+  std::int64_t kv_bytes_per_token = 0;    // 0: no attention layer
+  std::int32_t block_tokens = 16;         // N
+  std::int64_t state_bytes_per_slot = 0;  // 0: no recurrent layer
   std::int32_t max_num_seqs = 256;
-  std::int64_t max_model_len = 4096;       // 0: the longest that fits, at most max_model_len_limit
-  std::int64_t max_model_len_limit = 0;    // what the model was made for; used with max_model_len == 0
+  std::int64_t max_model_len = 4096;     // 0: the longest that fits, at most max_model_len_limit
+  std::int64_t max_model_len_limit = 0;  // what the model was made for; used with max_model_len == 0
 };
 
 struct CachePlan {
   std::int32_t num_blocks = 0;
-  std::int32_t num_state_slots = 0;        // 0 when the model has no recurrent state
+  std::int32_t num_state_slots = 0;  // 0 when the model has no recurrent state
   std::int64_t max_model_len = 0;
   std::int64_t kv_bytes = 0;
   std::int64_t state_bytes = 0;

@@ -17,7 +17,7 @@ CacheNeeds small() {
 }
 
 TEST(CachePlan, OneSequenceFillsTheSmallestBudget) {
-  auto plan = plan_cache(small(), 500);          // 10 · 40 + 100
+  auto plan = plan_cache(small(), 500);  // 10 · 40 + 100
   ASSERT_TRUE(plan.ok()) << plan.status().message;
   EXPECT_EQ(plan->num_blocks, 10);
   EXPECT_EQ(plan->num_state_slots, 1);
@@ -35,7 +35,7 @@ TEST(CachePlan, OneByteLessIsRefusedWithTheNumbers) {
 }
 
 TEST(CachePlan, SlotsComeBeforeMoreBlocks) {
-  auto plan = plan_cache(small(), 760);          // 10 blocks and 3 slots are 700; one more block fits
+  auto plan = plan_cache(small(), 760);  // 10 blocks and 3 slots are 700; one more block fits
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->num_state_slots, 3);
   EXPECT_EQ(plan->num_blocks, 11);
@@ -55,7 +55,7 @@ TEST(CachePlan, AutoLengthIsTheLongestThatFits) {
   n.max_model_len_limit = 1000;
   EXPECT_EQ(plan_cache(n, 499)->max_model_len, 36);
   EXPECT_EQ(plan_cache(n, 1 << 30)->max_model_len, 1000);
-  EXPECT_FALSE(plan_cache(n, 130).ok());         // a slot and not one block
+  EXPECT_FALSE(plan_cache(n, 130).ok());  // a slot and not one block
   EXPECT_FALSE(plan_cache(n, -5).ok());
 }
 

@@ -15,7 +15,7 @@ class StatePool {
 
   std::int32_t num_slots() const { return static_cast<std::int32_t>(held_.size()); }
   std::int32_t num_free() const { return static_cast<std::int32_t>(free_.size()); }
-  std::int32_t allocate();          // its contents are whatever was left; a sequence starts from zeros by position 0
+  std::int32_t allocate();  // its contents are whatever was left; a sequence starts from zeros by position 0
   void release(std::int32_t slot);
   void check_integrity() const;
 

@@ -22,8 +22,10 @@ constexpr std::uint64_t kPieceBytes = 8u << 20;
 
 FileReader::FileReader(std::string path) : path_(std::move(path)) {
   fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) throw StartupError(fmt::format("cannot open the file: {}", std::strerror(errno)), path_, "check the path and its permissions");
-  struct stat st{};
+  if (fd_ < 0)
+    throw StartupError(fmt::format("cannot open the file: {}", std::strerror(errno)), path_,
+                       "check the path and its permissions");
+  struct stat st {};
   if (::fstat(fd_, &st) != 0 || !S_ISREG(st.st_mode)) {
     ::close(fd_);
     throw StartupError("expected a regular file", path_, "check the path");
@@ -40,8 +42,9 @@ FileReader::~FileReader() {
 
 void FileReader::read(std::uint64_t offset, std::span<std::byte> dst) const {
   if (offset > size_ || dst.size() > size_ - offset) {
-    throw StartupError(fmt::format("expected {} bytes at offset {}, found the end of the file at {}", dst.size(), offset, size_), path_,
-                       "the file is truncated: fetch it again");
+    throw StartupError(
+        fmt::format("expected {} bytes at offset {}, found the end of the file at {}", dst.size(), offset, size_),
+        path_, "the file is truncated: fetch it again");
   }
   std::uint64_t done = 0;
   while (done < dst.size()) {
@@ -49,10 +52,12 @@ void FileReader::read(std::uint64_t offset, std::span<std::byte> dst) const {
     const std::uint64_t piece = std::min<std::uint64_t>(kPieceBytes, dst.size() - done);
     const ssize_t got = ::pread(fd_, dst.data() + done, piece, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw StartupError(fmt::format("reading {} bytes at offset {} failed: {}", piece, at, std::strerror(errno)), path_, "check the disk");
+    if (got < 0)
+      throw StartupError(fmt::format("reading {} bytes at offset {} failed: {}", piece, at, std::strerror(errno)),
+                         path_, "check the disk");
     if (got == 0) {
-      throw StartupError(fmt::format("expected {} bytes in the file, found its end at {} while reading", size_, at), path_,
-                         "the file changed while it was read: let the copy or download finish first");
+      throw StartupError(fmt::format("expected {} bytes in the file, found its end at {} while reading", size_, at),
+                         path_, "the file changed while it was read: let the copy or download finish first");
     }
     ::posix_fadvise(fd_, static_cast<off_t>(at), static_cast<off_t>(got), POSIX_FADV_DONTNEED);
     done += static_cast<std::uint64_t>(got);
@@ -61,7 +66,8 @@ void FileReader::read(std::uint64_t offset, std::span<std::byte> dst) const {
 
 std::string FileReader::text(std::uint64_t limit_bytes) const {
   if (size_ > limit_bytes) {
-    throw StartupError(fmt::format("expected at most {} bytes, found {}", limit_bytes, size_), path_, "this is not the file it should be");
+    throw StartupError(fmt::format("expected at most {} bytes, found {}", limit_bytes, size_), path_,
+                       "this is not the file it should be");
   }
   std::string s(static_cast<std::size_t>(size_), '\0');
   read(0, std::as_writable_bytes(std::span(s)));

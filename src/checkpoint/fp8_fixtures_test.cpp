@@ -18,16 +18,20 @@ TEST(Fp8Fixtures, EveryByteAndEveryRounding) {
   ASSERT_EQ(decode.size(), 256u);
   for (std::size_t i = 0; i < 256; ++i) {
     const float got = e4m3_to_f32(static_cast<std::uint8_t>(i));
-    if (std::isnan(decode[i])) EXPECT_TRUE(std::isnan(got)) << i;
-    else EXPECT_EQ(std::bit_cast<std::uint32_t>(got), std::bit_cast<std::uint32_t>(decode[i])) << i;
+    if (std::isnan(decode[i]))
+      EXPECT_TRUE(std::isnan(got)) << i;
+    else
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(got), std::bit_cast<std::uint32_t>(decode[i])) << i;
   }
   const std::vector<float> input = f.read_f32("encode_input");
   const std::vector<std::int64_t> expected = f.read_i64("encode_saturating");
   ASSERT_EQ(input.size(), expected.size());
   for (std::size_t i = 0; i < input.size(); ++i) {
     const std::uint8_t got = f32_to_e4m3(input[i]);
-    if (std::isnan(input[i])) EXPECT_EQ(got & 0x7f, 0x7f);
-    else EXPECT_EQ(got, expected[i]) << input[i];
+    if (std::isnan(input[i]))
+      EXPECT_EQ(got & 0x7f, 0x7f);
+    else
+      EXPECT_EQ(got, expected[i]) << input[i];
   }
 }
 

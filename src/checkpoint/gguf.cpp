@@ -22,7 +22,8 @@ std::int64_t GgufTensor::numbers() const {
 }
 
 GgufFile::GgufFile(const std::string& path) : reader_(path) {
-  header_ = parse_gguf([this](std::uint64_t offset, std::span<std::byte> dst) { reader_.read(offset, dst); }, reader_.size(), path);
+  header_ = parse_gguf([this](std::uint64_t offset, std::span<std::byte> dst) { reader_.read(offset, dst); },
+                       reader_.size(), path);
   for (std::size_t i = 0; i < header_.metadata.size(); ++i) keys_.emplace(header_.metadata[i].first, i);
   for (std::size_t i = 0; i < header_.tensors.size(); ++i) names_.emplace(header_.tensors[i].name, i);
 }
@@ -46,13 +47,17 @@ std::optional<T> GgufFile::get(std::string_view key, const char* expected) const
   return *t;
 }
 
-std::optional<std::int64_t> GgufFile::get_int(std::string_view key) const { return get<std::int64_t>(key, "an integer"); }
+std::optional<std::int64_t> GgufFile::get_int(std::string_view key) const {
+  return get<std::int64_t>(key, "an integer");
+}
 std::optional<bool> GgufFile::get_bool(std::string_view key) const { return get<bool>(key, "true or false"); }
 std::optional<std::string> GgufFile::get_string(std::string_view key) const { return get<std::string>(key, "a text"); }
 std::optional<std::vector<std::int64_t>> GgufFile::get_ints(std::string_view key) const {
   return get<std::vector<std::int64_t>>(key, "an array of integers");
 }
-std::optional<std::vector<double>> GgufFile::get_doubles(std::string_view key) const { return get<std::vector<double>>(key, "an array of numbers"); }
+std::optional<std::vector<double>> GgufFile::get_doubles(std::string_view key) const {
+  return get<std::vector<double>>(key, "an array of numbers");
+}
 std::optional<std::vector<std::string>> GgufFile::get_strings(std::string_view key) const {
   return get<std::vector<std::string>>(key, "an array of texts");
 }

@@ -28,15 +28,15 @@
 namespace hearth {
 
 // Integers of every width are int64 (a u64 above its range stays uint64), f32 and f64 double, arrays of bool 0 and 1.
-using GgufValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
-                               std::vector<std::string>>;
-using GgufMetadata = std::vector<std::pair<std::string, GgufValue>>;   // in the file's order
+using GgufValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::string, std::vector<std::int64_t>,
+                               std::vector<double>, std::vector<std::string>>;
+using GgufMetadata = std::vector<std::pair<std::string, GgufValue>>;  // in the file's order
 
 struct GgufTensor {
   std::string name;
   Format format = Format::f32;
-  std::vector<std::int64_t> shape;   // row-major: the file's dimensions reversed; the last is contiguous
-  std::uint64_t offset = 0;          // in the data part
+  std::vector<std::int64_t> shape;  // row-major: the file's dimensions reversed; the last is contiguous
+  std::uint64_t offset = 0;         // in the data part
   std::uint64_t bytes = 0;
 
   std::int64_t numbers() const;
@@ -64,8 +64,8 @@ class GgufFile {
   const GgufMetadata& metadata() const { return header_.metadata; }
   const std::vector<GgufTensor>& tensors() const { return header_.tensors; }
 
-  const GgufValue* find(std::string_view key) const;             // null when absent
-  const GgufTensor* find_tensor(std::string_view name) const;    // null when absent
+  const GgufValue* find(std::string_view key) const;           // null when absent
+  const GgufTensor* find_tensor(std::string_view name) const;  // null when absent
 
   // Metadata by type: empty when the key is absent, StartupError when it holds something else.
   std::optional<std::int64_t> get_int(std::string_view key) const;
@@ -90,21 +90,22 @@ class GgufFile {
 
   FileReader reader_;
   GgufHeader header_;
-  std::unordered_map<std::string_view, std::size_t> keys_, names_;   // into header_
+  std::unordered_map<std::string_view, std::size_t> keys_, names_;  // into header_
 };
 
 // For tests and conversions. Integers are written as u32 or i32 where they fit, numbers as f32.
 struct GgufOutTensor {
   std::string name;
   Format format = Format::f32;
-  std::vector<std::int64_t> shape;   // row-major
+  std::vector<std::int64_t> shape;  // row-major
   std::vector<std::byte> data;
 };
-void write_gguf(const std::string& path, const GgufMetadata& metadata, const std::vector<GgufOutTensor>& tensors, std::uint32_t version = 3);
+void write_gguf(const std::string& path, const GgufMetadata& metadata, const std::vector<GgufOutTensor>& tensors,
+                std::uint32_t version = 3);
 
 // The type's number in the file; empty when GGUF has no such type, or a number when it is not read here.
 std::optional<std::uint32_t> gguf_type_id(Format format);
 std::optional<Format> gguf_format(std::uint32_t type_id);
-std::string gguf_type_name(std::uint32_t type_id);   // "IQ2_XXS", "type 99"
+std::string gguf_type_name(std::uint32_t type_id);  // "IQ2_XXS", "type 99"
 
 }  // namespace hearth

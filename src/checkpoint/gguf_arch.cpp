@@ -15,7 +15,11 @@ constexpr std::array<GgufArch, 6> kArchs{{
     {.name = "qwen3", .model_type = "qwen3", .class_name = "Qwen3ForCausalLM"},
     {.name = "qwen3moe", .model_type = "qwen3_moe", .class_name = "Qwen3MoeForCausalLM", .experts = true},
     {.name = "qwen35", .model_type = "qwen3_5", .class_name = "Qwen3_5ForConditionalGeneration", .hybrid = true},
-    {.name = "qwen35moe", .model_type = "qwen3_5_moe", .class_name = "Qwen3_5MoeForConditionalGeneration", .experts = true, .hybrid = true},
+    {.name = "qwen35moe",
+     .model_type = "qwen3_5_moe",
+     .class_name = "Qwen3_5MoeForConditionalGeneration",
+     .experts = true,
+     .hybrid = true},
 }};
 
 }  // namespace

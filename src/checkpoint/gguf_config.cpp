@@ -17,19 +17,28 @@ class Keys {
  public:
   Keys(const GgufFile& file, std::string_view arch) : file_(file), prefix_(std::string(arch) + ".") {}
 
-  std::int64_t need(std::string_view key, std::int64_t low = 1) const { return bounded(key, scalar(key, true).value(), low); }
+  std::int64_t need(std::string_view key, std::int64_t low = 1) const {
+    return bounded(key, scalar(key, true).value(), low);
+  }
   std::int64_t get(std::string_view key, std::int64_t fallback, std::int64_t low = 1) const {
     const std::optional<std::int64_t> v = scalar(key, false);
     return v ? bounded(key, *v, low) : fallback;
   }
   bool has(std::string_view key) const { return file_.find(prefix_ + std::string(key)) != nullptr; }
   double need_number(std::string_view key) const { return file_.need_double(prefix_ + std::string(key)); }
-  double number(std::string_view key, double fallback) const { return file_.get_double(prefix_ + std::string(key)).value_or(fallback); }
-  std::string text(std::string_view key, const char* fallback) const { return file_.get_string(prefix_ + std::string(key)).value_or(fallback); }
-  std::optional<std::vector<std::int64_t>> ints(std::string_view key) const { return file_.get_ints(prefix_ + std::string(key)); }
+  double number(std::string_view key, double fallback) const {
+    return file_.get_double(prefix_ + std::string(key)).value_or(fallback);
+  }
+  std::string text(std::string_view key, const char* fallback) const {
+    return file_.get_string(prefix_ + std::string(key)).value_or(fallback);
+  }
+  std::optional<std::vector<std::int64_t>> ints(std::string_view key) const {
+    return file_.get_ints(prefix_ + std::string(key));
+  }
 
   [[noreturn]] void refuse(std::string_view key, const std::string& expected, const std::string& found) const {
-    throw StartupError(fmt::format("expected {}, found {}", expected, found), fmt::format("{}: {}{}", file_.path(), prefix_, key),
+    throw StartupError(fmt::format("expected {}, found {}", expected, found),
+                       fmt::format("{}: {}{}", file_.path(), prefix_, key),
                        "the metadata does not fit this architecture: take another conversion of the model");
   }
 
@@ -48,7 +57,8 @@ class Keys {
     return needed ? std::optional(file_.need_int(full)) : file_.get_int(full);
   }
   std::int64_t bounded(std::string_view key, std::int64_t v, std::int64_t low) const {
-    if (v < low || v > kMostOfAnything) refuse(key, fmt::format("a number from {} to {}", low, kMostOfAnything), std::to_string(v));
+    if (v < low || v > kMostOfAnything)
+      refuse(key, fmt::format("a number from {} to {}", low, kMostOfAnything), std::to_string(v));
     return v;
   }
 
@@ -57,7 +67,8 @@ class Keys {
 };
 
 bool any_tensor_ends_with(const GgufFile& file, std::string_view suffix) {
-  return std::any_of(file.tensors().begin(), file.tensors().end(), [&](const GgufTensor& t) { return t.name.ends_with(suffix); });
+  return std::any_of(file.tensors().begin(), file.tensors().end(),
+                     [&](const GgufTensor& t) { return t.name.ends_with(suffix); });
 }
 
 Json rope(const Keys& k, std::int64_t head_dim) {
@@ -73,7 +84,8 @@ Json rope(const Keys& k, std::int64_t head_dim) {
     k.refuse("rope.scaling.type", "\"none\", \"linear\" or \"yarn\"", "\"" + type + "\"");
   }
   const std::int64_t rotated = k.get("rope.dimension_count", head_dim);
-  if (rotated > head_dim) k.refuse("rope.dimension_count", fmt::format("at most the head's width {}", head_dim), std::to_string(rotated));
+  if (rotated > head_dim)
+    k.refuse("rope.dimension_count", fmt::format("at most the head's width {}", head_dim), std::to_string(rotated));
   if (rotated != head_dim) rope["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(head_dim);
   return rope;
 }
@@ -82,9 +94,11 @@ void add_hybrid(Json& c, const Keys& k, std::int64_t num_layers) {
   const std::int64_t key_heads = k.need("ssm.group_count");
   const std::int64_t value_heads = k.need("ssm.time_step_rank");
   const std::int64_t inner = k.need("ssm.inner_size");
-  if (inner % value_heads != 0) k.refuse("ssm.inner_size", fmt::format("a multiple of ssm.time_step_rank {}", value_heads), std::to_string(inner));
+  if (inner % value_heads != 0)
+    k.refuse("ssm.inner_size", fmt::format("a multiple of ssm.time_step_rank {}", value_heads), std::to_string(inner));
   if (value_heads % key_heads != 0) {
-    k.refuse("ssm.time_step_rank", fmt::format("a multiple of ssm.group_count {}", key_heads), std::to_string(value_heads));
+    k.refuse("ssm.time_step_rank", fmt::format("a multiple of ssm.group_count {}", key_heads),
+             std::to_string(value_heads));
   }
   c["linear_conv_kernel_dim"] = k.need("ssm.conv_kernel");
   c["linear_num_key_heads"] = key_heads;
@@ -99,7 +113,8 @@ void add_hybrid(Json& c, const Keys& k, std::int64_t num_layers) {
   Json types = Json::array();
   const auto recurrent = k.ints("attention.recurrent_layers");
   if (recurrent && static_cast<std::int64_t>(recurrent->size()) < num_layers) {
-    k.refuse("attention.recurrent_layers", fmt::format("one value for each of {} layers", num_layers), std::to_string(recurrent->size()));
+    k.refuse("attention.recurrent_layers", fmt::format("one value for each of {} layers", num_layers),
+             std::to_string(recurrent->size()));
   }
   for (std::int64_t i = 0; i < num_layers; ++i) {
     const bool linear = recurrent ? (*recurrent)[static_cast<std::size_t>(i)] != 0 : (i + 1) % interval != 0;
@@ -119,23 +134,28 @@ Json gguf_config(const GgufFile& file, const GgufArch& arch) {
   const Keys k(file, arch.name);
   const GgufTensor* embed = file.find_tensor("token_embd.weight");
   if (embed == nullptr || embed->shape.size() != 2) {
-    throw StartupError(embed == nullptr ? "expected the embedding matrix, found none" : "expected a matrix, found another shape",
-                       file.path() + ": token_embd.weight", "this file holds a vocabulary or a part of a model: give a whole model");
+    throw StartupError(
+        embed == nullptr ? "expected the embedding matrix, found none" : "expected a matrix, found another shape",
+        file.path() + ": token_embd.weight", "this file holds a vocabulary or a part of a model: give a whole model");
   }
   Json c = Json::object();
   c["architectures"] = {arch.class_name};
   c["model_type"] = arch.model_type;
   const std::int64_t num_mtp = arch.hybrid ? k.get("nextn_predict_layers", 0, 0) : 0;
   const std::int64_t num_layers = k.need("block_count") - num_mtp;
-  if (num_layers < 1) k.refuse("block_count", fmt::format("more blocks than nextn_predict_layers {}", num_mtp), std::to_string(num_layers + num_mtp));
+  if (num_layers < 1)
+    k.refuse("block_count", fmt::format("more blocks than nextn_predict_layers {}", num_mtp),
+             std::to_string(num_layers + num_mtp));
   if (num_layers > static_cast<std::int64_t>(file.tensors().size())) {
-    k.refuse("block_count", fmt::format("at most one block a tensor, {}", file.tensors().size()), std::to_string(num_layers));
+    k.refuse("block_count", fmt::format("at most one block a tensor, {}", file.tensors().size()),
+             std::to_string(num_layers));
   }
   const std::int64_t hidden = k.need("embedding_length");
   const std::int64_t heads = k.need("attention.head_count");
   const std::int64_t head_dim = k.get("attention.key_length", hidden / heads);
   const std::int64_t value_dim = k.get("attention.value_length", head_dim);
-  if (head_dim != value_dim) k.refuse("attention.value_length", fmt::format("attention.key_length {}", head_dim), std::to_string(value_dim));
+  if (head_dim != value_dim)
+    k.refuse("attention.value_length", fmt::format("attention.key_length {}", head_dim), std::to_string(value_dim));
   c["hidden_size"] = hidden;
   c["num_hidden_layers"] = num_layers;
   c["num_attention_heads"] = heads;
@@ -151,11 +171,13 @@ Json gguf_config(const GgufFile& file, const GgufArch& arch) {
   c["rope_parameters"] = rope(k, head_dim);
   c["rope_theta"] = c["rope_parameters"]["rope_theta"];
   if (k.has("attention.sliding_window")) c["sliding_window"] = k.get("attention.sliding_window", 0, 0);
-  if (const GgufTensor* factors = file.find_tensor("rope_freqs.weight")) c["rope_freq_factors"] = file.read_f32(*factors);
+  if (const GgufTensor* factors = file.find_tensor("rope_freqs.weight"))
+    c["rope_freq_factors"] = file.read_f32(*factors);
 
   const std::int64_t experts = k.get("expert_count", 0, 0);
   if ((experts > 0) != arch.experts) {
-    k.refuse("expert_count", arch.experts ? "a number of experts" : "no experts for this architecture", std::to_string(experts));
+    k.refuse("expert_count", arch.experts ? "a number of experts" : "no experts for this architecture",
+             std::to_string(experts));
   }
   if (arch.experts) {
     c["num_experts"] = experts;
@@ -167,7 +189,8 @@ Json gguf_config(const GgufFile& file, const GgufArch& arch) {
     if (arch.hybrid) c["shared_expert_intermediate_size"] = k.need("expert_shared_feed_forward_length");
   }
   if (!arch.experts) c["intermediate_size"] = k.need("feed_forward_length");
-  for (const auto& [key, name] : {std::pair{"tokenizer.ggml.bos_token_id", "bos_token_id"}, {"tokenizer.ggml.eos_token_id", "eos_token_id"},
+  for (const auto& [key, name] : {std::pair{"tokenizer.ggml.bos_token_id", "bos_token_id"},
+                                  {"tokenizer.ggml.eos_token_id", "eos_token_id"},
                                   {"tokenizer.ggml.padding_token_id", "pad_token_id"}}) {
     if (const auto id = file.get_int(key)) c[name] = *id;
   }
@@ -191,7 +214,8 @@ Json gguf_generation_config(const GgufFile& file) {
   Json g = Json::object();
   if (const auto bos = file.get_int("tokenizer.ggml.bos_token_id")) g["bos_token_id"] = *bos;
   Json stops = Json::array();
-  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
+  for (const char* key :
+       {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
     const auto id = file.get_int(key);
     if (id && std::find(stops.begin(), stops.end(), Json(*id)) == stops.end()) stops.push_back(*id);
   }

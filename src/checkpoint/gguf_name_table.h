@@ -8,19 +8,20 @@ namespace hearth {
 
 enum class GgufNameKind : std::uint8_t {
   plain,
-  norm,            // Qwen3.5: stored + 1
-  query, key,      // llama: rows permuted
-  a_log,           // stored −exp(A_log)
-  conv,            // [C, W] → [C, 1, W]
-  one_row,         // [D] → [1, D]
-  qkv,             // linear attention: in_proj_qkv; full attention: q, k, v below one another
-  experts,         // [E, N, K] → one matrix an expert; hf is the projection
-  experts_gate_up, // [E, 2F, D]: gate rows, then up rows
+  norm,  // Qwen3.5: stored + 1
+  query,
+  key,              // llama: rows permuted
+  a_log,            // stored −exp(A_log)
+  conv,             // [C, W] → [C, 1, W]
+  one_row,          // [D] → [1, D]
+  qkv,              // linear attention: in_proj_qkv; full attention: q, k, v below one another
+  experts,          // [E, N, K] → one matrix an expert; hf is the projection
+  experts_gate_up,  // [E, 2F, D]: gate rows, then up rows
 };
 
 struct GgufName {
-  std::string_view gguf;   // behind "blk.N."
-  std::string_view hf;     // behind "model.layers.N."
+  std::string_view gguf;  // behind "blk.N."
+  std::string_view hf;    // behind "model.layers.N."
   GgufNameKind kind = GgufNameKind::plain;
 };
 

@@ -50,14 +50,18 @@ class Placer {
     const Row* r = find_row(kGgufBlock, rest);
     if (r == nullptr && arch_.hybrid) r = find_row(kGgufHybridBlock, rest);
     if (r == nullptr || (mtp && !arch_.hybrid)) return put(t, t.name, Kind::plain);
-    const std::string prefix = mtp ? fmt::format("mtp.layers.{}.", layer - num_layers_) : fmt::format("model.layers.{}.", layer);
+    const std::string prefix =
+        mtp ? fmt::format("mtp.layers.{}.", layer - num_layers_) : fmt::format("model.layers.{}.", layer);
     switch (r->kind) {
-      case Kind::experts: return put_experts(t, prefix, *r);
-      case Kind::experts_gate_up: return put_gate_up(t, prefix);
+      case Kind::experts:
+        return put_experts(t, prefix, *r);
+      case Kind::experts_gate_up:
+        return put_gate_up(t, prefix);
       case Kind::qkv:
         if (mtp || full_attention(layer)) return put_full_qkv(t, prefix);
         return put(t, prefix + std::string(r->hf), Kind::plain);
-      default: return put(t, prefix + std::string(r->hf), r->kind);
+      default:
+        return put(t, prefix + std::string(r->hf), r->kind);
     }
   }
 
@@ -71,10 +75,13 @@ class Placer {
     return true;
   }
 
-  bool full_attention(std::int64_t layer) const { return config_["layer_types"][static_cast<std::size_t>(layer)] == "full_attention"; }
+  bool full_attention(std::int64_t layer) const {
+    return config_["layer_types"][static_cast<std::size_t>(layer)] == "full_attention";
+  }
 
   [[noreturn]] void misshaped(const GgufTensor& t, const std::string& expected) const {
-    throw StartupError(fmt::format("expected {}, found shape [{}]", expected, fmt::join(t.shape, ", ")), file_.path() + ": " + t.name,
+    throw StartupError(fmt::format("expected {}, found shape [{}]", expected, fmt::join(t.shape, ", ")),
+                       file_.path() + ": " + t.name,
                        "the tensor does not fit this architecture: take another conversion of the model");
   }
 
@@ -91,9 +98,15 @@ class Placer {
       case Kind::norm:
         if (arch_.hybrid) change_numbers(t, p, GgufChange::minus_one);
         break;
-      case Kind::a_log: change_numbers(t, p, GgufChange::log_negative); break;
-      case Kind::query: unpermute(t, p, "num_attention_heads"); break;
-      case Kind::key: unpermute(t, p, "num_key_value_heads"); break;
+      case Kind::a_log:
+        change_numbers(t, p, GgufChange::log_negative);
+        break;
+      case Kind::query:
+        unpermute(t, p, "num_attention_heads");
+        break;
+      case Kind::key:
+        unpermute(t, p, "num_key_value_heads");
+        break;
       case Kind::conv:
         if (t.shape.size() != 2) misshaped(t, "[channels, taps]");
         p.tensor.shape = {t.shape[0], 1, t.shape[1]};
@@ -101,13 +114,15 @@ class Placer {
       case Kind::one_row:
         if (t.shape.size() == 1) p.tensor.shape = {1, t.shape[0]};
         break;
-      default: break;
+      default:
+        break;
     }
     out_.push_back(std::move(p));
   }
 
   void change_numbers(const GgufTensor& t, GgufPlacement& p, GgufChange change) const {
-    if (!format_info(t.format).is_float_weight || t.numbers() > (1 << 24)) misshaped(t, "a short vector of floating-point numbers");
+    if (!format_info(t.format).is_float_weight || t.numbers() > (1 << 24))
+      misshaped(t, "a short vector of floating-point numbers");
     p.change = change;
     p.tensor.format = Format::f32;
     p.tensor.bytes = 4 * t.numbers();
@@ -117,7 +132,8 @@ class Placer {
     if (!arch_.permuted_rotary) return;
     p.change = GgufChange::unpermute;
     p.heads = get_count(config_, heads_key);
-    if (t.shape.size() > 2 || t.shape[0] % (2 * p.heads) != 0) misshaped(t, fmt::format("rows for {} heads of even width", p.heads));
+    if (t.shape.size() > 2 || t.shape[0] % (2 * p.heads) != 0)
+      misshaped(t, fmt::format("rows for {} heads of even width", p.heads));
     if (t.shape.size() == 1 && format_info(t.format).block_elems != 1) misshaped(t, "a bias in a plain format");
   }
 

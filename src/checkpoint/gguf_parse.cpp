@@ -22,11 +22,24 @@ enum class ValueType : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean,
 // Bytes that one value takes at least.
 std::uint64_t least_bytes(ValueType t) {
   switch (t) {
-    case ValueType::u8: case ValueType::i8: case ValueType::boolean: return 1;
-    case ValueType::u16: case ValueType::i16: return 2;
-    case ValueType::u32: case ValueType::i32: case ValueType::f32: return 4;
-    case ValueType::string: case ValueType::u64: case ValueType::i64: case ValueType::f64: return 8;
-    case ValueType::array: return 12;
+    case ValueType::u8:
+    case ValueType::i8:
+    case ValueType::boolean:
+      return 1;
+    case ValueType::u16:
+    case ValueType::i16:
+      return 2;
+    case ValueType::u32:
+    case ValueType::i32:
+    case ValueType::f32:
+      return 4;
+    case ValueType::string:
+    case ValueType::u64:
+    case ValueType::i64:
+    case ValueType::f64:
+      return 8;
+    case ValueType::array:
+      return 12;
   }
   return 0;
 }
@@ -94,7 +107,9 @@ class Parser {
 
   std::string string(std::uint64_t limit) {
     const auto n = number<std::uint64_t>();
-    if (n > left() || n > limit) fail(fmt::format("expected a text of at most {} bytes at {}, found a length of {}", std::min(limit, left()), pos_, n));
+    if (n > left() || n > limit)
+      fail(fmt::format("expected a text of at most {} bytes at {}, found a length of {}", std::min(limit, left()), pos_,
+                       n));
     std::string s(static_cast<std::size_t>(n), '\0');
     take(s.data(), n);
     return s;
@@ -102,45 +117,62 @@ class Parser {
 
   ValueType value_type() {
     const auto t = number<std::uint32_t>();
-    if (t > static_cast<std::uint32_t>(ValueType::f64)) fail(fmt::format("expected a value type from 0 to 12, found {}", t));
+    if (t > static_cast<std::uint32_t>(ValueType::f64))
+      fail(fmt::format("expected a value type from 0 to 12, found {}", t));
     return static_cast<ValueType>(t);
   }
 
   std::int64_t integer(ValueType t) {
     switch (t) {
-      case ValueType::u8: return number<std::uint8_t>();
-      case ValueType::i8: return number<std::int8_t>();
-      case ValueType::u16: return number<std::uint16_t>();
-      case ValueType::i16: return number<std::int16_t>();
-      case ValueType::u32: return number<std::uint32_t>();
-      case ValueType::i32: return number<std::int32_t>();
-      case ValueType::boolean: return number<std::uint8_t>() != 0;
-      default: return number<std::int64_t>();   // u64 keeps its bits
+      case ValueType::u8:
+        return number<std::uint8_t>();
+      case ValueType::i8:
+        return number<std::int8_t>();
+      case ValueType::u16:
+        return number<std::uint16_t>();
+      case ValueType::i16:
+        return number<std::int16_t>();
+      case ValueType::u32:
+        return number<std::uint32_t>();
+      case ValueType::i32:
+        return number<std::int32_t>();
+      case ValueType::boolean:
+        return number<std::uint8_t>() != 0;
+      default:
+        return number<std::int64_t>();  // u64 keeps its bits
     }
   }
 
   GgufValue value(ValueType t) {
     switch (t) {
-      case ValueType::boolean: return integer(t) != 0;
-      case ValueType::f32: return static_cast<double>(number<float>());
-      case ValueType::f64: return number<double>();
-      case ValueType::string: return string(kMaxStringBytes);
-      case ValueType::array: return array();
+      case ValueType::boolean:
+        return integer(t) != 0;
+      case ValueType::f32:
+        return static_cast<double>(number<float>());
+      case ValueType::f64:
+        return number<double>();
+      case ValueType::string:
+        return string(kMaxStringBytes);
+      case ValueType::array:
+        return array();
       case ValueType::u64: {
         const auto v = number<std::uint64_t>();
         if (v > static_cast<std::uint64_t>(INT64_MAX)) return v;
         return static_cast<std::int64_t>(v);
       }
-      default: return integer(t);
+      default:
+        return integer(t);
     }
   }
 
   GgufValue array() {
     const ValueType t = value_type();
     const auto n = number<std::uint64_t>();
-    if (t == ValueType::array) fail("expected an array of numbers or texts, found an array of arrays", "this form of metadata is not read here");
+    if (t == ValueType::array)
+      fail("expected an array of numbers or texts, found an array of arrays", "this form of metadata is not read here");
     if (n > left() / least_bytes(t)) {
-      fail(fmt::format("expected an array of at most {} values in the {} bytes left, found a count of {}", left() / least_bytes(t), left(), n));
+      fail(fmt::format("expected an array of at most {} values in the {} bytes left, found a count of {}",
+                       left() / least_bytes(t), left(), n));
     }
     if (t == ValueType::string) {
       std::vector<std::string> v;
@@ -161,29 +193,38 @@ class Parser {
   void opening(std::uint64_t& num_tensors, std::uint64_t& num_keys) {
     char magic[4];
     take(magic, 4);
-    if (std::memcmp(magic, "GGUF", 4) != 0) fail("expected the file to begin with \"GGUF\", found something else", "give a .gguf file");
+    if (std::memcmp(magic, "GGUF", 4) != 0)
+      fail("expected the file to begin with \"GGUF\", found something else", "give a .gguf file");
     out_.version = number<std::uint32_t>();
     if (out_.version != 2 && out_.version != 3) {
       const std::uint32_t swapped = __builtin_bswap32(out_.version);
-      if (swapped >= 1 && swapped <= 3) fail("expected a little-endian file, found a big-endian one", "convert the model again for this machine");
-      fail(fmt::format("expected GGUF version 2 or 3, found {}", out_.version), "convert the model again with a current converter");
+      if (swapped >= 1 && swapped <= 3)
+        fail("expected a little-endian file, found a big-endian one", "convert the model again for this machine");
+      fail(fmt::format("expected GGUF version 2 or 3, found {}", out_.version),
+           "convert the model again with a current converter");
     }
     num_tensors = number<std::uint64_t>();
     num_keys = number<std::uint64_t>();
-    if (num_keys > left() / 13) fail(fmt::format("found a count of {} metadata keys: expected at most {} in a file of {} bytes", num_keys, left() / 13, size_));
-    if (num_tensors > left() / 32) fail(fmt::format("found a count of {} tensors: expected at most {} in a file of {} bytes", num_tensors, left() / 32, size_));
+    if (num_keys > left() / 13)
+      fail(fmt::format("found a count of {} metadata keys: expected at most {} in a file of {} bytes", num_keys,
+                       left() / 13, size_));
+    if (num_tensors > left() / 32)
+      fail(fmt::format("found a count of {} tensors: expected at most {} in a file of {} bytes", num_tensors,
+                       left() / 32, size_));
   }
 
   void set_alignment(const GgufValue& v) {
     const auto* n = std::get_if<std::int64_t>(&v);
-    if (n == nullptr || *n < 1 || *n > (1 << 20) || (*n & (*n - 1)) != 0) fail("expected a power of two up to 2^20 as alignment");
+    if (n == nullptr || *n < 1 || *n > (1 << 20) || (*n & (*n - 1)) != 0)
+      fail("expected a power of two up to 2^20 as alignment");
     out_.alignment = static_cast<std::uint64_t>(*n);
   }
 
   void refuse_split(const GgufValue& v) const {
     const auto* n = std::get_if<std::int64_t>(&v);
     if (n != nullptr && *n > 1) {
-      fail(fmt::format("expected a model in one file, found one of {} parts", *n), "join the parts first: llama-gguf-split --merge FIRST_PART WHOLE.gguf");
+      fail(fmt::format("expected a model in one file, found one of {} parts", *n),
+           "join the parts first: llama-gguf-split --merge FIRST_PART WHOLE.gguf");
     }
   }
 
@@ -202,22 +243,25 @@ class Parser {
     const auto type = number<std::uint32_t>();
     const std::optional<Format> format = gguf_format(type);
     if (!format) {
-      fail(fmt::format("expected a tensor type that is read here (F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K … Q6_K, IQ4_NL, IQ4_XS, MXFP4), found {}",
+      fail(fmt::format("expected a tensor type that is read here (F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K … "
+                       "Q6_K, IQ4_NL, IQ4_XS, MXFP4), found {}",
                        gguf_type_name(type)),
            "take another quantisation of this model");
     }
     t.format = *format;
     const FormatInfo& info = format_info(t.format);
     if (t.shape.back() % info.block_elems != 0) {
-      fail(fmt::format("rows of {} numbers do not fill blocks of {} ({}): expected a multiple, found shape [{}]", t.shape.back(), info.block_elems,
-                       info.name, fmt::join(t.shape, ", ")));
+      fail(fmt::format("rows of {} numbers do not fill blocks of {} ({}): expected a multiple, found shape [{}]",
+                       t.shape.back(), info.block_elems, info.name, fmt::join(t.shape, ", ")));
     }
     std::uint64_t blocks = static_cast<std::uint64_t>(t.shape.back() / info.block_elems);
     for (std::size_t i = 0; i + 1 < t.shape.size(); ++i) {
-      if (__builtin_mul_overflow(blocks, static_cast<std::uint64_t>(t.shape[i]), &blocks)) fail("the shape's size does not fit 64 bits");
+      if (__builtin_mul_overflow(blocks, static_cast<std::uint64_t>(t.shape[i]), &blocks))
+        fail("the shape's size does not fit 64 bits");
     }
     if (__builtin_mul_overflow(blocks, static_cast<std::uint64_t>(info.block_bytes), &t.bytes) || t.bytes > size_) {
-      fail(fmt::format("shape [{}] of {} takes more bytes than the whole file: found {}", fmt::join(t.shape, ", "), info.name, size_));
+      fail(fmt::format("shape [{}] of {} takes more bytes than the whole file: found {}", fmt::join(t.shape, ", "),
+                       info.name, size_));
     }
     t.offset = number<std::uint64_t>();
     out_.tensors.push_back(std::move(t));
@@ -229,7 +273,8 @@ class Parser {
     out_.data_begin = align(pos_);
     std::vector<const GgufTensor*> order;
     for (const GgufTensor& t : out_.tensors) order.push_back(&t);
-    std::sort(order.begin(), order.end(), [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
+    std::sort(order.begin(), order.end(),
+              [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
     std::uint64_t end = 0;
     for (const GgufTensor* t : order) {
       place_ = t->name;
@@ -240,20 +285,22 @@ class Parser {
       }
       end = expected + t->bytes;
       if (out_.data_begin > size_ || end > size_ - out_.data_begin) {
-        fail(fmt::format("the tensor's data ends at byte {}: expected a file at least as long, found {} bytes", out_.data_begin + end, size_),
+        fail(fmt::format("the tensor's data ends at byte {}: expected a file at least as long, found {} bytes",
+                         out_.data_begin + end, size_),
              "the file is truncated: fetch it again");
       }
     }
     place_.clear();
     if (!order.empty() && size_ - out_.data_begin > align(end)) {
-      fail(fmt::format("expected the file to end with its last tensor at byte {}, found {} bytes", out_.data_begin + align(end), size_));
+      fail(fmt::format("expected the file to end with its last tensor at byte {}, found {} bytes",
+                       out_.data_begin + align(end), size_));
     }
   }
 
   const GgufRead& read_;
   const std::uint64_t size_;
   const std::string& file_;
-  std::string place_;               // key or tensor being read, for messages
+  std::string place_;  // key or tensor being read, for messages
   std::uint64_t pos_ = 0;
   std::uint64_t buffer_begin_ = 0;
   std::vector<std::byte> buffer_;
@@ -262,6 +309,8 @@ class Parser {
 
 }  // namespace
 
-GgufHeader parse_gguf(const GgufRead& read, std::uint64_t size, const std::string& file) { return Parser(read, size, file).parse(); }
+GgufHeader parse_gguf(const GgufRead& read, std::uint64_t size, const std::string& file) {
+  return Parser(read, size, file).parse();
+}
 
 }  // namespace hearth

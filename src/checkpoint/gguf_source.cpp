@@ -23,7 +23,8 @@ class GgufSource final : public WeightSource {
     for (const GgufPlacement& p : places_) tensors_.push_back(p.tensor);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!by_name_.emplace(tensors_[i].name, i).second) {
-        throw StartupError("expected one tensor for " + tensors_[i].name + ", found two", path + ": " + file_.tensors()[places_[i].stored].name,
+        throw StartupError("expected one tensor for " + tensors_[i].name + ", found two",
+                           path + ": " + file_.tensors()[places_[i].stored].name,
                            "take another conversion of the model");
       }
     }
@@ -43,10 +44,16 @@ class GgufSource final : public WeightSource {
     const GgufPlacement& p = places_[it->second];
     const GgufTensor& stored = file_.tensors()[p.stored];
     switch (p.change) {
-      case GgufChange::none: file_.read(stored, dst, static_cast<std::uint64_t>(p.offset)); break;
-      case GgufChange::unpermute: read_unpermuted(stored, p.heads, dst); break;
+      case GgufChange::none:
+        file_.read(stored, dst, static_cast<std::uint64_t>(p.offset));
+        break;
+      case GgufChange::unpermute:
+        read_unpermuted(stored, p.heads, dst);
+        break;
       case GgufChange::minus_one:
-      case GgufChange::log_negative: read_changed(stored, p.change, dst); break;
+      case GgufChange::log_negative:
+        read_changed(stored, p.change, dst);
+        break;
     }
   }
 
@@ -72,8 +79,8 @@ class GgufSource final : public WeightSource {
     std::vector<float> x = file_.read_f32(stored);
     for (float& v : x) {
       if (change == GgufChange::log_negative && !(v <= 0)) {
-        throw StartupError(fmt::format("expected -exp(A_log), never above zero, found {}", v), file_.path() + ": " + stored.name,
-                           "the file is damaged: fetch it again");
+        throw StartupError(fmt::format("expected -exp(A_log), never above zero, found {}", v),
+                           file_.path() + ": " + stored.name, "the file is damaged: fetch it again");
       }
       v = change == GgufChange::minus_one ? v - 1.0f : std::log(-v);
     }
@@ -84,7 +91,7 @@ class GgufSource final : public WeightSource {
   Json config_;
   Json generation_config_;
   std::vector<GgufPlacement> places_;
-  std::vector<SourceTensor> tensors_;                           // parallel to places_
+  std::vector<SourceTensor> tensors_;  // parallel to places_
   std::unordered_map<std::string_view, std::size_t> by_name_;
 };
 

@@ -47,11 +47,18 @@ std::vector<float> read_all(WeightSource& source, const std::string& name) {
 // --- llama, by hand: one layer, hidden 4, 2 query heads and 1 KV head of width 4 ---------------------------------------
 
 GgufMetadata llama_metadata() {
-  return {{"general.architecture", std::string("llama")}, {"llama.block_count", std::int64_t{1}}, {"llama.context_length", std::int64_t{64}},
-          {"llama.embedding_length", std::int64_t{4}}, {"llama.feed_forward_length", std::int64_t{6}},
-          {"llama.attention.head_count", std::int64_t{2}}, {"llama.attention.head_count_kv", std::int64_t{1}},
-          {"llama.attention.key_length", std::int64_t{4}}, {"llama.attention.value_length", std::int64_t{4}},
-          {"llama.attention.layer_norm_rms_epsilon", 0.5}, {"llama.rope.freq_base", 500000.0}, {"tokenizer.ggml.eos_token_id", std::int64_t{2}},
+  return {{"general.architecture", std::string("llama")},
+          {"llama.block_count", std::int64_t{1}},
+          {"llama.context_length", std::int64_t{64}},
+          {"llama.embedding_length", std::int64_t{4}},
+          {"llama.feed_forward_length", std::int64_t{6}},
+          {"llama.attention.head_count", std::int64_t{2}},
+          {"llama.attention.head_count_kv", std::int64_t{1}},
+          {"llama.attention.key_length", std::int64_t{4}},
+          {"llama.attention.value_length", std::int64_t{4}},
+          {"llama.attention.layer_norm_rms_epsilon", 0.5},
+          {"llama.rope.freq_base", 500000.0},
+          {"tokenizer.ggml.eos_token_id", std::int64_t{2}},
           {"tokenizer.ggml.eot_token_id", std::int64_t{3}}};
 }
 
@@ -69,11 +76,12 @@ std::vector<float> rows_numbered(int rows, int cols) {
 
 TEST(GgufSource, LlamaByHand) {
   TempDir dir;
-  write_gguf(dir / "m.gguf", llama_metadata(),
-             {f32("token_embd.weight", {8, 4}, rows_numbered(8, 4)), f32("output_norm.weight", {4}, {1, 2, 3, 4}),
-              f32("blk.0.attn_q.weight", {8, 4}, rows_numbered(8, 4)), f32("blk.0.attn_q.bias", {8}, {0, 1, 2, 3, 4, 5, 6, 7}),
-              f32("blk.0.attn_k.weight", {4, 4}, rows_numbered(4, 4)), f32("blk.0.attn_v.weight", {4, 4}, rows_numbered(4, 4)),
-              f32("rope_freqs.weight", {2}, {1, 8}), f32("blk.0.surprise.weight", {1}, {0})});
+  write_gguf(
+      dir / "m.gguf", llama_metadata(),
+      {f32("token_embd.weight", {8, 4}, rows_numbered(8, 4)), f32("output_norm.weight", {4}, {1, 2, 3, 4}),
+       f32("blk.0.attn_q.weight", {8, 4}, rows_numbered(8, 4)), f32("blk.0.attn_q.bias", {8}, {0, 1, 2, 3, 4, 5, 6, 7}),
+       f32("blk.0.attn_k.weight", {4, 4}, rows_numbered(4, 4)), f32("blk.0.attn_v.weight", {4, 4}, rows_numbered(4, 4)),
+       f32("rope_freqs.weight", {2}, {1, 8}), f32("blk.0.surprise.weight", {1}, {0})});
   const auto source = open_checkpoint(dir / "m.gguf");
   const Json& c = source->config();
   EXPECT_EQ(c["model_type"], "llama");
@@ -107,7 +115,8 @@ TEST(GgufSource, LlamaByHand) {
 
 TEST(GgufSource, RefusesMetadataThatDoesNotFit) {
   TempDir dir;
-  const auto error = [&](const std::string& key, std::optional<GgufValue> value, std::vector<GgufOutTensor> extra = {}) {
+  const auto error = [&](const std::string& key, std::optional<GgufValue> value,
+                         std::vector<GgufOutTensor> extra = {}) {
     GgufMetadata m = llama_metadata();
     std::erase_if(m, [&](const auto& kv) { return kv.first == key; });
     if (value) m.emplace_back(key, *value);
@@ -117,13 +126,16 @@ TEST(GgufSource, RefusesMetadataThatDoesNotFit) {
     return startup_error([&] { open_checkpoint(dir / "m.gguf"); });
   };
   EXPECT_EQ(error("x", {}), "");
-  EXPECT_THAT(error("general.architecture", GgufValue(std::string("gemma3"))), AllOf(HasSubstr("llama, qwen2, qwen3"), HasSubstr("found \"gemma3\"")));
-  EXPECT_THAT(error("llama.embedding_length", {}), AllOf(HasSubstr("llama.embedding_length"), HasSubstr("no such key")));
+  EXPECT_THAT(error("general.architecture", GgufValue(std::string("gemma3"))),
+              AllOf(HasSubstr("llama, qwen2, qwen3"), HasSubstr("found \"gemma3\"")));
+  EXPECT_THAT(error("llama.embedding_length", {}),
+              AllOf(HasSubstr("llama.embedding_length"), HasSubstr("no such key")));
   EXPECT_THAT(error("llama.block_count", GgufValue(std::int64_t{0})), HasSubstr("from 1"));
   EXPECT_THAT(error("llama.block_count", GgufValue(std::int64_t{2000000000})), HasSubstr("to 1073741824"));
   EXPECT_THAT(error("llama.block_count", GgufValue(std::int64_t{1000000000})), HasSubstr("at most one block a tensor"));
   EXPECT_THAT(error("llama.attention.head_count", GgufValue(std::int64_t{0})), HasSubstr("from 1"));
-  EXPECT_THAT(error("llama.attention.head_count", GgufValue(std::vector<std::int64_t>{2, 4})), HasSubstr("one number for all layers"));
+  EXPECT_THAT(error("llama.attention.head_count", GgufValue(std::vector<std::int64_t>{2, 4})),
+              HasSubstr("one number for all layers"));
   EXPECT_EQ(error("llama.attention.head_count", GgufValue(std::vector<std::int64_t>{2, 2})), "");
   EXPECT_THAT(error("llama.attention.value_length", GgufValue(std::int64_t{8})), HasSubstr("attention.key_length 4"));
   EXPECT_THAT(error("llama.expert_count", GgufValue(std::int64_t{8})), HasSubstr("no experts"));
@@ -140,15 +152,17 @@ TEST(GgufSource, RefusesMetadataThatDoesNotFit) {
 class Tiny : public testing::TestWithParam<std::string> {};
 
 // Undoes the tiling of value heads: rows from first on.
-void untile(std::vector<float>& x, std::int64_t rows, std::int64_t first, std::int64_t width, std::int64_t nk, std::int64_t nv) {
+void untile(std::vector<float>& x, std::int64_t rows, std::int64_t first, std::int64_t width, std::int64_t nk,
+            std::int64_t nv) {
   const std::vector<float> old = x;
   const auto cols = static_cast<std::int64_t>(x.size()) / rows;
   for (std::int64_t r = first; r < rows; ++r) {
-    const std::int64_t head = (r - first) / width;           // g · n + j
+    const std::int64_t head = (r - first) / width;  // g · n + j
     const std::int64_t n = nv / nk;
-    const std::int64_t tiled = head % n * nk + head / n;     // j · Nk + g
+    const std::int64_t tiled = head % n * nk + head / n;  // j · Nk + g
     const std::int64_t from = first + tiled * width + (r - first) % width;
-    for (std::int64_t c = 0; c < cols; ++c) x[static_cast<std::size_t>(r * cols + c)] = old[static_cast<std::size_t>(from * cols + c)];
+    for (std::int64_t c = 0; c < cols; ++c)
+      x[static_cast<std::size_t>(r * cols + c)] = old[static_cast<std::size_t>(from * cols + c)];
   }
 }
 
@@ -162,11 +176,28 @@ TEST_P(Tiny, IsTheSameCheckpoint) {
   const Json& a = text_config(hf->config());
   const Json& b = text_config(gguf->config());
   EXPECT_EQ(gguf->config()["model_type"], hf->config()["model_type"]);
-  for (const char* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size",
-                          "max_position_embeddings", "layer_types", "full_attention_interval", "linear_conv_kernel_dim", "linear_key_head_dim",
-                          "linear_num_key_heads", "linear_num_value_heads", "linear_value_head_dim", "tie_word_embeddings", "num_experts",
-                          "num_experts_per_tok", "moe_intermediate_size", "shared_expert_intermediate_size", "intermediate_size",
-                          "mtp_num_hidden_layers", "rope_parameters"}) {
+  for (const char* key : {"hidden_size",
+                          "num_hidden_layers",
+                          "num_attention_heads",
+                          "num_key_value_heads",
+                          "head_dim",
+                          "vocab_size",
+                          "max_position_embeddings",
+                          "layer_types",
+                          "full_attention_interval",
+                          "linear_conv_kernel_dim",
+                          "linear_key_head_dim",
+                          "linear_num_key_heads",
+                          "linear_num_value_heads",
+                          "linear_value_head_dim",
+                          "tie_word_embeddings",
+                          "num_experts",
+                          "num_experts_per_tok",
+                          "moe_intermediate_size",
+                          "shared_expert_intermediate_size",
+                          "intermediate_size",
+                          "mtp_num_hidden_layers",
+                          "rope_parameters"}) {
     if (!a.contains(key)) continue;
     if (std::string_view(key) == "rope_parameters") {
       for (const auto& [k, v] : a[key].items()) EXPECT_EQ(b[key][k], v) << k;
@@ -193,7 +224,8 @@ TEST_P(Tiny, IsTheSameCheckpoint) {
     const auto ends = [&](std::string_view s) { return name.ends_with(s); };
     if (ends("in_proj_qkv.weight") || ends("conv1d.weight")) untile(y, t.shape[0], keys, dv, nk, nv);
     if (ends("in_proj_z.weight")) untile(y, t.shape[0], 0, dv, nk, nv);
-    if (ends("in_proj_a.weight") || ends("in_proj_b.weight") || ends("A_log") || ends("dt_bias")) untile(y, t.shape[0], 0, 1, nk, nv);
+    if (ends("in_proj_a.weight") || ends("in_proj_b.weight") || ends("A_log") || ends("dt_bias"))
+      untile(y, t.shape[0], 0, 1, nk, nv);
     if (ends("out_proj.weight")) {
       for (std::int64_t r = 0; r < t.shape[0]; ++r) {  // its columns are the heads
         std::vector<float> row(y.begin() + r * t.shape[1], y.begin() + (r + 1) * t.shape[1]);
@@ -203,16 +235,24 @@ TEST_P(Tiny, IsTheSameCheckpoint) {
     }
     const bool exact = !ends("norm.weight") && !ends("A_log") && name.find("pre_fc_norm") == std::string::npos;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      if (exact) { ASSERT_EQ(y[i], x[i]) << i; }
-      else { ASSERT_NEAR(y[i], x[i], 4e-7f * std::max(1.0f, std::fabs(x[i]))) << i; }
+      if (exact) {
+        ASSERT_EQ(y[i], x[i]) << i;
+      } else {
+        ASSERT_NEAR(y[i], x[i], 4e-7f * std::max(1.0f, std::fabs(x[i]))) << i;
+      }
     }
     ++compared;
   }
   EXPECT_EQ(gguf->tensors().size(), compared);
 }
 
-INSTANTIATE_TEST_SUITE_P(Checkpoints, Tiny, testing::Values("qwen3_5_dense_tiny", "qwen3_5_moe_tiny/bf16", "qwen3_5_moe_tiny/fp8"),
-                         [](const auto& i) { return std::string(i.param == "qwen3_5_dense_tiny" ? "dense" : i.param.ends_with("bf16") ? "moe_bf16" : "moe_fp8"); });
+INSTANTIATE_TEST_SUITE_P(Checkpoints, Tiny,
+                         testing::Values("qwen3_5_dense_tiny", "qwen3_5_moe_tiny/bf16", "qwen3_5_moe_tiny/fp8"),
+                         [](const auto& i) {
+                           return std::string(i.param == "qwen3_5_dense_tiny" ? "dense"
+                                              : i.param.ends_with("bf16")     ? "moe_bf16"
+                                                                              : "moe_fp8");
+                         });
 
 // The four random tiny checkpoints: nothing is stored otherwise than it is read.
 class Plain : public testing::TestWithParam<std::string> {};
@@ -225,11 +265,16 @@ TEST_P(Plain, IsTheSameCheckpoint) {
   const auto gguf = open_checkpoint(dir / "m.gguf");
   const Json& a = hf->config();
   const Json& b = gguf->config();
-  for (const char* key : {"model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size",
-                          "max_position_embeddings", "tie_word_embeddings", "num_experts_per_tok", "moe_intermediate_size", "norm_topk_prob"}) {
-    if (a.contains(key)) { EXPECT_EQ(b[key], a[key]) << key; }
+  for (const char* key : {"model_type", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                          "num_key_value_heads", "vocab_size", "max_position_embeddings", "tie_word_embeddings",
+                          "num_experts_per_tok", "moe_intermediate_size", "norm_topk_prob"}) {
+    if (a.contains(key)) {
+      EXPECT_EQ(b[key], a[key]) << key;
+    }
   }
-  if (GetParam() == "qwen3_moe") { EXPECT_EQ(get_num_experts(b), 6); }
+  if (GetParam() == "qwen3_moe") {
+    EXPECT_EQ(get_num_experts(b), 6);
+  }
   EXPECT_EQ(get_double(rope_parameters(b), "rope_theta"), get_double(rope_parameters(a), "rope_theta"));
   for (const SourceTensor& t : hf->tensors()) {
     const SourceTensor* got = gguf->find(t.name);
@@ -251,7 +296,8 @@ TEST_P(Plain, IsTheSameCheckpoint) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Checkpoints, Plain, testing::Values("llama", "qwen2", "qwen3", "qwen3_moe"), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Checkpoints, Plain, testing::Values("llama", "qwen2", "qwen3", "qwen3_moe"),
+                         [](const auto& i) { return i.param; });
 
 TEST(GgufSource, TinyInQ8IsNear) {
   TempDir dir;
@@ -339,7 +385,8 @@ TEST(GgufSource, Qwen25Coder) {
   EXPECT_EQ(source->config()["tie_word_embeddings"], false);
   EXPECT_EQ(source->config()["attention_bias"], true);
   EXPECT_EQ(source->tensors().size(), 291u);
-  for (const SourceTensor& t : source->tensors()) EXPECT_THAT(t.name, testing::AnyOf(testing::StartsWith("model."), testing::StrEq("lm_head.weight")));
+  for (const SourceTensor& t : source->tensors())
+    EXPECT_THAT(t.name, testing::AnyOf(testing::StartsWith("model."), testing::StrEq("lm_head.weight")));
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ TEST(Gguf, ReadsAFileMadeByHand) {
   EXPECT_EQ(f.get_bool("a.flag"), true);
   EXPECT_THAT(*f.get_ints("a.list"), ElementsAre(-7, 8));
   EXPECT_EQ(f.get_int("absent"), std::nullopt);
-  EXPECT_THAT(startup_error([&] { f.get_int("a.list"); }), AllOf(HasSubstr("expected an integer"), HasSubstr("m.gguf: a.list")));
+  EXPECT_THAT(startup_error([&] { f.get_int("a.list"); }),
+              AllOf(HasSubstr("expected an integer"), HasSubstr("m.gguf: a.list")));
   EXPECT_THAT(startup_error([&] { f.need_int("absent"); }), HasSubstr("no such key"));
   const GgufTensor* x = f.find_tensor("x");
   ASSERT_NE(x, nullptr);
@@ -93,7 +94,9 @@ TEST(Gguf, RefusesFilesThatAreCut) {
   const std::size_t last = whole.size() - 30;  // the end of the last tensor; what follows is padding
   for (std::size_t n = 0; n < last; ++n) {
     write_file(dir / "cut.gguf", std::string_view(whole).substr(0, n));
-    ASSERT_THAT(startup_error([&] { GgufFile f(dir / "cut.gguf"); }), AllOf(HasSubstr("expected"), HasSubstr("found"), HasSubstr("cut.gguf"))) << n;
+    ASSERT_THAT(startup_error([&] { GgufFile f(dir / "cut.gguf"); }),
+                AllOf(HasSubstr("expected"), HasSubstr("found"), HasSubstr("cut.gguf")))
+        << n;
   }
   write_file(dir / "cut.gguf", std::string_view(whole).substr(0, last));
   EXPECT_EQ(startup_error([&] { GgufFile f(dir / "cut.gguf"); }), "");
@@ -107,7 +110,9 @@ TEST(Gguf, SurvivesEveryFlippedBitOfItsHeader) {
   for (std::size_t bit = 0; bit < 200 * 8; ++bit) {
     std::string flipped = whole;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
-    const auto read = [&](std::uint64_t offset, std::span<std::byte> dst) { std::memcpy(dst.data(), flipped.data() + offset, dst.size()); };
+    const auto read = [&](std::uint64_t offset, std::span<std::byte> dst) {
+      std::memcpy(dst.data(), flipped.data() + offset, dst.size());
+    };
     const std::string error = startup_error([&] {
       const GgufHeader h = parse_gguf(read, flipped.size(), "bits.gguf");
       for (const GgufTensor& t : h.tensors) EXPECT_LE(h.data_begin + t.offset + t.bytes, flipped.size());
@@ -188,8 +193,12 @@ TEST(Gguf, RefusesTensorsThatAreWrong) {
 
 TEST(Gguf, WritesWhatItReads) {
   TempDir dir;
-  GgufMetadata metadata{{"s", std::string("text")}, {"i", std::int64_t{-4}}, {"d", 0.25}, {"b", true},
-                        {"list", std::vector<std::string>{"a", "b"}}, {"n", std::vector<std::int64_t>{1, -1}}};
+  GgufMetadata metadata{{"s", std::string("text")},
+                        {"i", std::int64_t{-4}},
+                        {"d", 0.25},
+                        {"b", true},
+                        {"list", std::vector<std::string>{"a", "b"}},
+                        {"n", std::vector<std::int64_t>{1, -1}}};
   std::vector<GgufOutTensor> tensors{{"one", Format::i8, {3}, std::vector<std::byte>(3, std::byte{7})},
                                      {"two", Format::q4_0, {2, 32}, std::vector<std::byte>(36, std::byte{1})}};
   write_gguf(dir / "w.gguf", metadata, tensors, 2);

@@ -14,7 +14,9 @@ constexpr std::uint64_t kAlignment = 32;
 class Bytes {
  public:
   template <class T>
-  void number(T v) { out_.append(reinterpret_cast<const char*>(&v), sizeof(T)); }
+  void number(T v) {
+    out_.append(reinterpret_cast<const char*>(&v), sizeof(T));
+  }
   void text(std::string_view s) {
     number<std::uint64_t>(s.size());
     out_ += s;
@@ -81,7 +83,8 @@ class Bytes {
 
 }  // namespace
 
-void write_gguf(const std::string& path, const GgufMetadata& metadata, const std::vector<GgufOutTensor>& tensors, std::uint32_t version) {
+void write_gguf(const std::string& path, const GgufMetadata& metadata, const std::vector<GgufOutTensor>& tensors,
+                std::uint32_t version) {
   Bytes b;
   for (char c : {'G', 'G', 'U', 'F'}) b.number(c);
   b.number(version);

@@ -16,7 +16,8 @@ const Json& need(const Json& config, std::string_view key, const char* expected)
 }
 
 std::int64_t as_int(const Json& v, std::string_view key) {
-  if (v.is_number_unsigned() && v.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) config_error(key, "an integer of 64 bits", dump_json(v));
+  if (v.is_number_unsigned() && v.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
+    config_error(key, "an integer of 64 bits", dump_json(v));
   if (v.is_number_integer()) return v.get<std::int64_t>();
   if (v.is_number_float()) {
     const double d = v.get<double>();  // some files write 1e6 or 10000.0
@@ -67,7 +68,9 @@ std::int64_t get_int(const Json& config, std::string_view key, std::int64_t fall
   return v == nullptr ? fallback : as_int(*v, key);
 }
 
-std::int64_t get_count(const Json& config, std::string_view key) { return as_count(need(config, key, "a number from 1 to 2147483647"), key); }
+std::int64_t get_count(const Json& config, std::string_view key) {
+  return as_count(need(config, key, "a number from 1 to 2147483647"), key);
+}
 std::int64_t get_count(const Json& config, std::string_view key, std::int64_t fallback) {
   const Json* v = find_key(config, key);
   return v == nullptr ? fallback : as_count(*v, key);
@@ -86,7 +89,9 @@ bool get_bool(const Json& config, std::string_view key, bool fallback) {
   return v->get<bool>();
 }
 
-std::string get_string(const Json& config, std::string_view key) { return as_string(need(config, key, "a string"), key); }
+std::string get_string(const Json& config, std::string_view key) {
+  return as_string(need(config, key, "a string"), key);
+}
 std::string get_string(const Json& config, std::string_view key, std::string_view fallback) {
   const Json* v = find_key(config, key);
   return v == nullptr ? std::string(fallback) : as_string(*v, key);

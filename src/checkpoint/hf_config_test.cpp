@@ -12,7 +12,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(HfConfig, TypedAccess) {
-  const Json c = *parse_json(R"({"n": 3, "f": 2.0, "half": 0.5, "s": "silu", "b": true, "nothing": null, "neg": -1, "big": 18446744073709551615})");
+  const Json c = *parse_json(
+      R"({"n": 3, "f": 2.0, "half": 0.5, "s": "silu", "b": true, "nothing": null, "neg": -1, "big": 18446744073709551615})");
   EXPECT_EQ(get_int(c, "n"), 3);
   EXPECT_EQ(get_int(c, "f"), 2);
   EXPECT_EQ(get_int(c, "nothing", 7), 7);
@@ -20,7 +21,8 @@ TEST(HfConfig, TypedAccess) {
   EXPECT_EQ(get_string(c, "s"), "silu");
   EXPECT_TRUE(get_bool(c, "b", false));
   EXPECT_TRUE(get_bool(c, "absent", true));
-  EXPECT_THAT(startup_error([&] { get_int(c, "absent"); }), AllOf(HasSubstr("expected an integer, found nothing"), HasSubstr("config.json: absent")));
+  EXPECT_THAT(startup_error([&] { get_int(c, "absent"); }),
+              AllOf(HasSubstr("expected an integer, found nothing"), HasSubstr("config.json: absent")));
   EXPECT_THAT(startup_error([&] { get_int(c, "half"); }), HasSubstr("expected an integer, found 0.5"));
   EXPECT_THAT(startup_error([&] { get_int(c, "s"); }), HasSubstr("found \"silu\""));
   EXPECT_THAT(startup_error([&] { get_int(c, "big"); }), HasSubstr("64 bits"));
@@ -44,9 +46,11 @@ TEST(HfConfig, ExpertsUnderBothNames) {
 }
 
 TEST(HfConfig, RopeInBothForms) {
-  const Json five = rope_parameters(*parse_json(R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1000000}})"));
+  const Json five =
+      rope_parameters(*parse_json(R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1000000}})"));
   EXPECT_EQ(get_double(five, "rope_theta"), 1e6);
-  const Json four = rope_parameters(*parse_json(R"({"rope_theta": 500000.0, "rope_scaling": {"type": "llama3", "factor": 8}})"));
+  const Json four =
+      rope_parameters(*parse_json(R"({"rope_theta": 500000.0, "rope_scaling": {"type": "llama3", "factor": 8}})"));
   EXPECT_EQ(get_string(four, "rope_type"), "llama3");
   EXPECT_EQ(get_double(four, "factor"), 8);
   EXPECT_EQ(get_double(four, "rope_theta"), 5e5);

@@ -26,14 +26,15 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   const Json index = read_json_file(path);
   const auto it = index.find("weight_map");
   if (it == index.end() || !it->is_object()) {
-    throw StartupError("expected \"weight_map\", an object of tensor names and file names, found none", path, "fetch the index again");
+    throw StartupError("expected \"weight_map\", an object of tensor names and file names, found none", path,
+                       "fetch the index again");
   }
   std::map<std::string, std::string> map;
   for (const auto& [tensor, file] : it->items()) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     if (name.empty() || name.find('/') != std::string::npos || name == "." || name == "..") {
-      throw StartupError(fmt::format("expected the name of a file in the same folder, found {}", dump_json(file)), path + ": " + tensor,
-                         "fetch the index again");
+      throw StartupError(fmt::format("expected the name of a file in the same folder, found {}", dump_json(file)),
+                         path + ": " + tensor, "fetch the index again");
     }
     map.emplace(tensor, name);
   }
@@ -100,8 +101,11 @@ class HfFolder final : public WeightSource {
         if (e.path().extension() == ".safetensors") found.push_back(e.path().string());
       }
       if (found.size() != 1) {
-        throw StartupError(fmt::format("expected model.safetensors or {}, found {} .safetensors files", kIndexName, found.size()), folder_,
-                           found.empty() ? "weights in other forms (.bin, .pt) are not read: convert them to safetensors" : "fetch the index file");
+        throw StartupError(
+            fmt::format("expected model.safetensors or {}, found {} .safetensors files", kIndexName, found.size()),
+            folder_,
+            found.empty() ? "weights in other forms (.bin, .pt) are not read: convert them to safetensors"
+                          : "fetch the index file");
       }
       files_.emplace_back(found.front());
     }
@@ -120,7 +124,8 @@ class HfFolder final : public WeightSource {
       if (!fs::exists(in(name))) missing.push_back(name);
     }
     if (!missing.empty()) {
-      throw StartupError(fmt::format("the index names {} files: {} of them not found, the first is {}", names.size(), missing.size(), missing.front()),
+      throw StartupError(fmt::format("the index names {} files: {} of them not found, the first is {}", names.size(),
+                                     missing.size(), missing.front()),
                          index_path, "the download is incomplete: fetch the missing files");
     }
     std::map<std::string, std::size_t> number;
@@ -131,7 +136,8 @@ class HfFolder final : public WeightSource {
     for (const auto& [tensor, file] : index) {
       const SafetensorsFile& shard = files_[number[file]];
       if (shard.find(tensor) == nullptr) {
-        throw StartupError(fmt::format("the index expects the tensor in {}, but it was not found there", file), shard.path() + ": " + tensor,
+        throw StartupError(fmt::format("the index expects the tensor in {}, but it was not found there", file),
+                           shard.path() + ": " + tensor,
                            "the shard and the index do not belong together: fetch both again");
       }
     }
@@ -141,7 +147,8 @@ class HfFolder final : public WeightSource {
         if (it == index.end() || number[it->second] != static_cast<std::size_t>(&shard - files_.data())) {
           throw StartupError(it == index.end() ? "found a tensor that the index does not name"
                                                : fmt::format("found a tensor that the index expects in {}", it->second),
-                             shard.path() + ": " + e.name, "the shard and the index do not belong together: fetch both again");
+                             shard.path() + ": " + e.name,
+                             "the shard and the index do not belong together: fetch both again");
         }
       }
     }
@@ -165,7 +172,7 @@ class HfFolder final : public WeightSource {
   Json generation_config_ = Json::object();
   std::vector<SafetensorsFile> files_;
   std::vector<SourceTensor> tensors_;
-  std::vector<Location> locations_;                                 // parallel to tensors_
+  std::vector<Location> locations_;  // parallel to tensors_
   std::unordered_map<std::string_view, std::size_t> by_name_;
 };
 

@@ -97,11 +97,13 @@ TEST_F(Shards, AreFollowedByTheIndex) {
 
 TEST_F(Shards, MissingShard) {
   std::filesystem::remove(dir_ / "s2.safetensors");
-  EXPECT_THAT(open_error(dir_), AllOf(HasSubstr("names 2 files: 1 of them not found, the first is s2.safetensors"), HasSubstr("index.json")));
+  EXPECT_THAT(open_error(dir_), AllOf(HasSubstr("names 2 files: 1 of them not found, the first is s2.safetensors"),
+                                      HasSubstr("index.json")));
 }
 
 TEST_F(Shards, IndexAndShardsDisagree) {
-  index(R"({"weight_map": {"a": "s1.safetensors", "b": "s2.safetensors", "c": "s2.safetensors", "d": "s1.safetensors"}})");
+  index(
+      R"({"weight_map": {"a": "s1.safetensors", "b": "s2.safetensors", "c": "s2.safetensors", "d": "s1.safetensors"}})");
   EXPECT_THAT(open_error(dir_), AllOf(HasSubstr("s1.safetensors: d"), HasSubstr("not found there")));
   index(R"({"weight_map": {"a": "s1.safetensors", "b": "s2.safetensors"}})");
   EXPECT_THAT(open_error(dir_), AllOf(HasSubstr("s2.safetensors: c"), HasSubstr("does not name")));
@@ -142,7 +144,8 @@ TEST(HfFolder, BrokenOrMissingFiles) {
 
 class Fp8Folder : public testing::Test {
  protected:
-  void write(const std::string& scale_name, Format format, std::vector<std::int64_t> shape, std::vector<std::byte> data) {
+  void write(const std::string& scale_name, Format format, std::vector<std::int64_t> shape,
+             std::vector<std::byte> data) {
     write_file(dir_ / "config.json", "{}");
     SafetensorsTensor w{"q_proj.weight", Format::f8_e4m3, {3, 130}, std::vector<std::byte>(390)};
     write_safetensors(dir_ / "model.safetensors", {w, {scale_name, format, std::move(shape), std::move(data)}});
@@ -158,7 +161,8 @@ TEST_F(Fp8Folder, ScalesAreReadAndChecked) {
 
 TEST_F(Fp8Folder, AbsentOrMisshapedScales) {
   write("other.weight", Format::bf16, {1, 2}, std::vector<std::byte>(4));
-  EXPECT_THAT(open_error(dir_), AllOf(HasSubstr("q_proj.weight_scale_inv of shape [1, 2], found none"), HasSubstr("model.safetensors: q_proj.weight")));
+  EXPECT_THAT(open_error(dir_), AllOf(HasSubstr("q_proj.weight_scale_inv of shape [1, 2], found none"),
+                                      HasSubstr("model.safetensors: q_proj.weight")));
   write("q_proj.weight_scale_inv", Format::bf16, {2, 1}, std::vector<std::byte>(4));
   EXPECT_THAT(open_error(dir_), HasSubstr("expected shape [1, 2] for a weight of [3, 130], found [2, 1]"));
   write("q_proj.weight_scale_inv", Format::i16, {1, 2}, std::vector<std::byte>(4));
@@ -178,14 +182,23 @@ TEST(HfFolder, QuantizationConfig) {
   const auto error = [](const char* config) {
     return startup_error([&] { check_quantization_config(*parse_json(config), "config.json"); });
   };
-  EXPECT_EQ(error(R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}})"), "");
+  EXPECT_EQ(
+      error(
+          R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}})"),
+      "");
   EXPECT_EQ(error(R"({"quantization_config": null})"), "");
   EXPECT_THAT(error(R"({"quantization_config": {"quant_method": "awq"}})"),
-              AllOf(HasSubstr("expected \"fp8\", found \"awq\""), HasSubstr("quantization_config.quant_method"), HasSubstr("BF16")));
-  EXPECT_THAT(error(R"({"quantization_config": {"quant_method": "fp8"}})"), HasSubstr("expected [128,128], found nothing"));
-  EXPECT_THAT(error(R"({"text_config": {"quantization_config": {"quant_method": "fp8", "weight_block_size": [64, 128]}}})"), HasSubstr("found [64,128]"));
-  EXPECT_THAT(error(R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "static"}})"),
-              HasSubstr("static"));
+              AllOf(HasSubstr("expected \"fp8\", found \"awq\""), HasSubstr("quantization_config.quant_method"),
+                    HasSubstr("BF16")));
+  EXPECT_THAT(error(R"({"quantization_config": {"quant_method": "fp8"}})"),
+              HasSubstr("expected [128,128], found nothing"));
+  EXPECT_THAT(
+      error(R"({"text_config": {"quantization_config": {"quant_method": "fp8", "weight_block_size": [64, 128]}}})"),
+      HasSubstr("found [64,128]"));
+  EXPECT_THAT(
+      error(
+          R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "static"}})"),
+      HasSubstr("static"));
 }
 
 TEST(HfFolder, TheTinyCheckpoints) {

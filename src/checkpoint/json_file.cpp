@@ -16,7 +16,8 @@ Json read_json_file(const std::string& path) {
   Result<Json> parsed = parse_json(FileReader(path).text(kJsonLimitBytes));
   if (!parsed) throw StartupError(parsed.status().message, path, "the file is damaged or cut: fetch it again");
   if (!parsed->is_object()) {
-    throw StartupError(fmt::format("expected a JSON object, found {}", parsed->type_name()), path, "this is not the file it should be");
+    throw StartupError(fmt::format("expected a JSON object, found {}", parsed->type_name()), path,
+                       "this is not the file it should be");
   }
   return std::move(*parsed);
 }

@@ -28,16 +28,18 @@ std::int64_t SafetensorsEntry::numbers() const {
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : reader_(path) {
   if (reader_.size() < 8) {
-    throw StartupError(fmt::format("expected a header length in the first 8 bytes, found a file of {} bytes", reader_.size()), path,
-                       "the file is truncated: fetch it again");
+    throw StartupError(
+        fmt::format("expected a header length in the first 8 bytes, found a file of {} bytes", reader_.size()), path,
+        "the file is truncated: fetch it again");
   }
   std::byte length_bytes[8];
   reader_.read(0, length_bytes);
   const std::uint64_t length = little_endian_u64(length_bytes);
   if (length > reader_.size() - 8 || length > kHeaderLimitBytes) {
-    throw StartupError(fmt::format("the header's length is given as {} bytes: expected at most {}, found {} bytes in the whole file", length,
-                                   std::min(kHeaderLimitBytes, reader_.size() - 8), reader_.size()),
-                       path, "the file is truncated, or no safetensors file: fetch it again");
+    throw StartupError(
+        fmt::format("the header's length is given as {} bytes: expected at most {}, found {} bytes in the whole file",
+                    length, std::min(kHeaderLimitBytes, reader_.size() - 8), reader_.size()),
+        path, "the file is truncated, or no safetensors file: fetch it again");
   }
   std::string json(static_cast<std::size_t>(length), '\0');
   reader_.read(8, std::as_writable_bytes(std::span(json)));
@@ -53,7 +55,8 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
 
 const SafetensorsEntry& SafetensorsFile::at(std::string_view name) const {
   const SafetensorsEntry* e = find(name);
-  if (e == nullptr) throw StartupError("the tensor is not in the file", fmt::format("{}: {}", path(), name), "check the name");
+  if (e == nullptr)
+    throw StartupError("the tensor is not in the file", fmt::format("{}: {}", path(), name), "check the name");
   return *e;
 }
 
@@ -73,7 +76,8 @@ std::vector<float> SafetensorsFile::read_f32(std::string_view name) const {
   const SafetensorsEntry& e = at(name);
   const FormatInfo& info = format_info(e.format);
   if (!info.is_float_weight) {
-    throw StartupError(fmt::format("expected floating-point numbers, found {}", info.name), fmt::format("{}: {}", path(), name), "check the name");
+    throw StartupError(fmt::format("expected floating-point numbers, found {}", info.name),
+                       fmt::format("{}: {}", path(), name), "check the name");
   }
   const std::vector<std::byte> bytes = read_bytes(name);
   std::vector<float> out(static_cast<std::size_t>(e.numbers()));
@@ -93,17 +97,34 @@ std::vector<std::int64_t> SafetensorsFile::read_i64(std::string_view name) const
     }
   };
   switch (e.format) {
-    case Format::i8: widen(std::int8_t{}); break;
-    case Format::u8: case Format::boolean: widen(std::uint8_t{}); break;
-    case Format::i16: widen(std::int16_t{}); break;
-    case Format::u16: widen(std::uint16_t{}); break;
-    case Format::i32: widen(std::int32_t{}); break;
-    case Format::u32: widen(std::uint32_t{}); break;
-    case Format::i64: widen(std::int64_t{}); break;
-    case Format::u64: widen(std::uint64_t{}); break;
+    case Format::i8:
+      widen(std::int8_t{});
+      break;
+    case Format::u8:
+    case Format::boolean:
+      widen(std::uint8_t{});
+      break;
+    case Format::i16:
+      widen(std::int16_t{});
+      break;
+    case Format::u16:
+      widen(std::uint16_t{});
+      break;
+    case Format::i32:
+      widen(std::int32_t{});
+      break;
+    case Format::u32:
+      widen(std::uint32_t{});
+      break;
+    case Format::i64:
+      widen(std::int64_t{});
+      break;
+    case Format::u64:
+      widen(std::uint64_t{});
+      break;
     default:
-      throw StartupError(fmt::format("expected integers, found {}", format_info(e.format).name), fmt::format("{}: {}", path(), name),
-                         "check the name");
+      throw StartupError(fmt::format("expected integers, found {}", format_info(e.format).name),
+                         fmt::format("{}: {}", path(), name), "check the name");
   }
   return out;
 }

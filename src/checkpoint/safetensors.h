@@ -25,15 +25,15 @@ namespace hearth {
 struct SafetensorsEntry {
   std::string name;
   Format format = Format::f32;
-  std::vector<std::int64_t> shape;   // row-major
-  std::uint64_t begin = 0;           // offset in the data part
+  std::vector<std::int64_t> shape;  // row-major
+  std::uint64_t begin = 0;          // offset in the data part
   std::uint64_t bytes = 0;
 
-  std::int64_t numbers() const;      // product of the shape
+  std::int64_t numbers() const;  // product of the shape
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> entries;   // by offset
+  std::vector<SafetensorsEntry> entries;  // by offset
   std::map<std::string, std::string> metadata;
 };
 
@@ -47,8 +47,8 @@ class SafetensorsFile {
   const std::string& path() const { return reader_.path(); }
   const std::vector<SafetensorsEntry>& tensors() const { return header_.entries; }
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
-  const SafetensorsEntry* find(std::string_view name) const;      // null when absent
-  const SafetensorsEntry& at(std::string_view name) const;        // StartupError when absent
+  const SafetensorsEntry* find(std::string_view name) const;  // null when absent
+  const SafetensorsEntry& at(std::string_view name) const;    // StartupError when absent
 
   // Bytes of a tensor, from offset on; [offset, offset + dst.size()) lies inside it.
   void read(const SafetensorsEntry& entry, std::span<std::byte> dst, std::uint64_t offset = 0) const;

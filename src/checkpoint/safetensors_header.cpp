@@ -115,10 +115,14 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool unexpected(const char* found) {
     switch (where_) {
       case Where::nothing:
-      case Where::done: throw StartupError(fmt::format("expected a JSON object as header, found {}", found), file_, kDamaged);
-      case Where::top: fail(fmt::format("expected an object with dtype, shape and data_offsets, found {}", found));
-      case Where::metadata: throw StartupError(fmt::format("expected strings in __metadata__, found {}", found), file_, kDamaged);
-      default: fail(fmt::format("expected another value for \"{}\", found {}", key_, found));
+      case Where::done:
+        throw StartupError(fmt::format("expected a JSON object as header, found {}", found), file_, kDamaged);
+      case Where::top:
+        fail(fmt::format("expected an object with dtype, shape and data_offsets, found {}", found));
+      case Where::metadata:
+        throw StartupError(fmt::format("expected strings in __metadata__, found {}", found), file_, kDamaged);
+      default:
+        fail(fmt::format("expected another value for \"{}\", found {}", key_, found));
     }
   }
 
@@ -128,12 +132,14 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     if (end_ < entry_.begin) fail(fmt::format("data_offsets [{}, {}] end before they begin", entry_.begin, end_));
     std::uint64_t expected = static_cast<std::uint64_t>(format_info(entry_.format).block_bytes);
     for (std::int64_t n : entry_.shape) {
-      if (__builtin_mul_overflow(expected, static_cast<std::uint64_t>(n), &expected)) fail("the shape's size does not fit 64 bits");
+      if (__builtin_mul_overflow(expected, static_cast<std::uint64_t>(n), &expected))
+        fail("the shape's size does not fit 64 bits");
     }
     entry_.bytes = end_ - entry_.begin;
     if (entry_.bytes != expected) {
-      fail(fmt::format("shape [{}] of {} takes {} bytes: expected as many, found {} in data_offsets [{}, {}]", fmt::join(entry_.shape, ", "),
-                       safetensors_dtype(entry_.format), expected, entry_.bytes, entry_.begin, end_));
+      fail(fmt::format("shape [{}] of {} takes {} bytes: expected as many, found {} in data_offsets [{}, {}]",
+                       fmt::join(entry_.shape, ", "), safetensors_dtype(entry_.format), expected, entry_.bytes,
+                       entry_.begin, end_));
     }
     result.entries.push_back(std::move(entry_));
   }
@@ -168,8 +174,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t 
     end += e.bytes;
   }
   if (end != data_bytes) {
-    throw StartupError(fmt::format("the header describes {} bytes of tensors: expected as many, found {} in the file", end, data_bytes), file,
-                       end > data_bytes ? "the file is truncated: fetch it again" : kDamaged);
+    throw StartupError(fmt::format("the header describes {} bytes of tensors: expected as many, found {} in the file",
+                                   end, data_bytes),
+                       file, end > data_bytes ? "the file is truncated: fetch it again" : kDamaged);
   }
   return std::move(reader.result);
 }

@@ -33,8 +33,9 @@ std::string error_for(std::string_view json, std::size_t data_bytes) {
 TEST(Safetensors, ReadsAFileMadeByHand) {
   TempDir dir;
   // 1.0f, -2.0f as F32; 3 as BF16; 0x0504 as I16.
-  const std::string json = R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[1],"data_offsets":[8,10]},)"
-                           R"("a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"n":{"dtype":"I16","shape":[],"data_offsets":[10,12]}}  )";
+  const std::string json =
+      R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[1],"data_offsets":[8,10]},)"
+      R"("a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"n":{"dtype":"I16","shape":[],"data_offsets":[10,12]}}  )";
   std::string file = with_header(json, 0);
   file += std::string("\x00\x00\x80\x3f\x00\x00\x00\xc0\x40\x40\x04\x05", 12);
   write_file(dir / "m.safetensors", file);
@@ -56,7 +57,8 @@ TEST(Safetensors, ReadsAFileMadeByHand) {
 
 TEST(Safetensors, WritesWhatItReads) {
   TempDir dir;
-  std::vector<SafetensorsTensor> tensors{{"x", Format::u8, {3}, {std::byte{1}, std::byte{2}, std::byte{3}}}, {"empty", Format::f32, {0, 4}, {}}};
+  std::vector<SafetensorsTensor> tensors{{"x", Format::u8, {3}, {std::byte{1}, std::byte{2}, std::byte{3}}},
+                                         {"empty", Format::f32, {0, 4}, {}}};
   write_safetensors(dir / "w.safetensors", tensors, {{"made", "by hand"}});
   const SafetensorsFile f(dir / "w.safetensors");
   EXPECT_THAT(f.read_i64("x"), ElementsAre(1, 2, 3));
@@ -70,25 +72,31 @@ TEST(Safetensors, RefusesFilesThatAreCut) {
   const std::string whole = with_header(R"({"a":{"dtype":"U8","shape":[40],"data_offsets":[0,40]}})", 40);
   for (std::size_t n = 0; n < whole.size(); ++n) {
     write_file(path, std::string_view(whole).substr(0, n));
-    ASSERT_THAT(startup_error([&] { SafetensorsFile f(path); }), AllOf(HasSubstr("expected"), HasSubstr("found"), HasSubstr("cut.safetensors"))) << n;
+    ASSERT_THAT(startup_error([&] { SafetensorsFile f(path); }),
+                AllOf(HasSubstr("expected"), HasSubstr("found"), HasSubstr("cut.safetensors")))
+        << n;
   }
   write_file(path, whole + "x");
-  EXPECT_THAT(startup_error([&] { SafetensorsFile f(path); }), HasSubstr("describes 40 bytes of tensors: expected as many, found 41"));
+  EXPECT_THAT(startup_error([&] { SafetensorsFile f(path); }),
+              HasSubstr("describes 40 bytes of tensors: expected as many, found 41"));
   write_file(path, whole);
   EXPECT_EQ(startup_error([&] { SafetensorsFile f(path); }), "");
 }
 
 TEST(Safetensors, RefusesRangesThatAreWrong) {
   const auto two = [](const char* a, const char* b) {
-    return std::string(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)") + a + R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + b + "}}";
+    return std::string(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)") + a +
+           R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + b + "}}";
   };
   EXPECT_EQ(error_for(two("[0,4]", "[4,8]"), 8), "");
   EXPECT_THAT(error_for(two("[0,4]", "[3,7]"), 7), AllOf(HasSubstr("overlap"), HasSubstr("m.safetensors: b")));
   EXPECT_THAT(error_for(two("[0,4]", "[0,4]"), 4), HasSubstr("overlap"));
   EXPECT_THAT(error_for(two("[0,4]", "[6,10]"), 10), HasSubstr("gap"));
-  EXPECT_THAT(error_for(two("[0,4]", "[4,8]"), 6), HasSubstr("describes 8 bytes of tensors: expected as many, found 6"));
+  EXPECT_THAT(error_for(two("[0,4]", "[4,8]"), 6),
+              HasSubstr("describes 8 bytes of tensors: expected as many, found 6"));
   EXPECT_THAT(error_for(two("[0,4]", "[8,4]"), 8), HasSubstr("end before"));
-  EXPECT_THAT(error_for(two("[0,4]", "[4,9]"), 9), HasSubstr("shape [4] of U8 takes 4 bytes: expected as many, found 5"));
+  EXPECT_THAT(error_for(two("[0,4]", "[4,9]"), 9),
+              HasSubstr("shape [4] of U8 takes 4 bytes: expected as many, found 5"));
   EXPECT_THAT(error_for(two("[0,4]", "[18446744073709551612,18446744073709551616]"), 8), Not(""));
   EXPECT_THAT(error_for(two("[0,4]", "[18446744073709551611,18446744073709551615]"), 8), HasSubstr("gap"));
   EXPECT_THAT(error_for(two("[0,4]", "[4]"), 8), HasSubstr("expected two data_offsets, found 1"));
@@ -98,14 +106,21 @@ TEST(Safetensors, RefusesRangesThatAreWrong) {
 
 TEST(Safetensors, RefusesHeadersThatAreNoHeaders) {
   EXPECT_THAT(error_for(R"({"a":{"dtype":"F4","shape":[4],"data_offsets":[0,4]}})", 4), HasSubstr("found \"F4\""));
-  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[4,281474976710657],"data_offsets":[0,4]}})", 4), HasSubstr("2^48"));
-  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[281474976710656,281474976710656],"data_offsets":[0,4]}})", 4), HasSubstr("64 bits"));
-  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})", 1), HasSubstr("8 dimensions"));
+  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[4,281474976710657],"data_offsets":[0,4]}})", 4),
+              HasSubstr("2^48"));
+  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[281474976710656,281474976710656],"data_offsets":[0,4]}})", 4),
+              HasSubstr("64 bits"));
+  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})", 1),
+              HasSubstr("8 dimensions"));
   EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[1]}})", 1), HasSubstr("only a part"));
   EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":1}})", 1), HasSubstr("found \"x\""));
-  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1), HasSubstr("given twice"));
-  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", 2),
-              HasSubstr("listed twice"));
+  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1),
+              HasSubstr("given twice"));
+  EXPECT_THAT(
+      error_for(
+          R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+          2),
+      HasSubstr("listed twice"));
   EXPECT_THAT(error_for(R"({"a":1})", 1), HasSubstr("m.safetensors: a"));
   EXPECT_THAT(error_for(R"({"a":[]})", 1), HasSubstr("array"));
   EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[[1]],"data_offsets":[0,1]}})", 1), HasSubstr("array"));
@@ -145,13 +160,15 @@ TEST(Safetensors, RefusesEveryFlippedBitOfTheHeaderLength) {
     std::string flipped = whole;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
     write_file(dir / "bits.safetensors", flipped);
-    EXPECT_THAT(startup_error([&] { SafetensorsFile f(dir / "bits.safetensors"); }), HasSubstr("bits.safetensors")) << bit;
+    EXPECT_THAT(startup_error([&] { SafetensorsFile f(dir / "bits.safetensors"); }), HasSubstr("bits.safetensors"))
+        << bit;
   }
 }
 
 TEST(Safetensors, FileThatIsMissingOrNoFile) {
   TempDir dir;
-  EXPECT_THAT(startup_error([&] { SafetensorsFile f(dir / "none"); }), AllOf(HasSubstr("No such file"), HasSubstr("none")));
+  EXPECT_THAT(startup_error([&] { SafetensorsFile f(dir / "none"); }),
+              AllOf(HasSubstr("No such file"), HasSubstr("none")));
   EXPECT_THAT(startup_error([&] { SafetensorsFile f(dir.path()); }), HasSubstr("regular file"));
 }
 

@@ -17,7 +17,8 @@ void write_safetensors(const std::string& path, const std::vector<SafetensorsTen
   std::uint64_t end = 0;
   for (const SafetensorsTensor& t : tensors) {
     HEARTH_CHECK(!safetensors_dtype(t.format).empty());
-    header[t.name] = Json{{"dtype", safetensors_dtype(t.format)}, {"shape", t.shape}, {"data_offsets", {end, end + t.data.size()}}};
+    header[t.name] =
+        Json{{"dtype", safetensors_dtype(t.format)}, {"shape", t.shape}, {"data_offsets", {end, end + t.data.size()}}};
     end += t.data.size();
   }
   std::string json = dump_json(header);

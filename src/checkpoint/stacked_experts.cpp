@@ -7,13 +7,16 @@
 
 namespace hearth {
 
-void append_expert_slices(const SourceTensor& stack, const std::string& prefix, const std::string& projection, std::int64_t begin,
-                          std::int64_t end, std::vector<ExpertSlice>& out) {
+void append_expert_slices(const SourceTensor& stack, const std::string& prefix, const std::string& projection,
+                          std::int64_t begin, std::int64_t end, std::vector<ExpertSlice>& out) {
   const std::int64_t cols = stack.shape[2];
   const std::int64_t row_bytes = format_bytes(stack.format, cols);
   for (std::int64_t e = 0; e < stack.shape[0]; ++e) {
     ExpertSlice s;
-    s.tensor = {fmt::format("{}{}.{}.weight", prefix, e, projection), stack.format, {end - begin, cols}, (end - begin) * row_bytes};
+    s.tensor = {fmt::format("{}{}.{}.weight", prefix, e, projection),
+                stack.format,
+                {end - begin, cols},
+                (end - begin) * row_bytes};
     s.offset = (e * stack.shape[1] + begin) * row_bytes;
     out.push_back(std::move(s));
   }
@@ -25,7 +28,8 @@ std::vector<ExpertSlice> expert_slices(const SourceTensor& stack, const std::str
   if (!gate_up && !name.ends_with(".mlp.experts.down_proj")) return {};
   if (stack.shape.size() != 3 || (gate_up && stack.shape[1] % 2 != 0)) {
     throw StartupError(fmt::format("expected the experts stacked as {}, found shape [{}]",
-                                   gate_up ? "[experts, 2 · width, hidden]" : "[experts, hidden, width]", fmt::join(stack.shape, ", ")),
+                                   gate_up ? "[experts, 2 · width, hidden]" : "[experts, hidden, width]",
+                                   fmt::join(stack.shape, ", ")),
                        where + ": " + stack.name, "the checkpoint does not have the layout of its model type");
   }
   std::vector<ExpertSlice> out;

@@ -15,14 +15,14 @@ namespace hearth {
 
 struct ExpertSlice {
   SourceTensor tensor;
-  std::int64_t offset = 0;   // bytes into the stack
+  std::int64_t offset = 0;  // bytes into the stack
 };
 
 // Empty when the name is not one of a stack. StartupError (at where) when it is and the shape is none.
 std::vector<ExpertSlice> expert_slices(const SourceTensor& stack, const std::string& where);
 
 // Expert slices of a stack [E, N, K] under prefix + "{e}." + projection + ".weight", rows [begin, end) of each expert.
-void append_expert_slices(const SourceTensor& stack, const std::string& prefix, const std::string& projection, std::int64_t begin,
-                          std::int64_t end, std::vector<ExpertSlice>& out);
+void append_expert_slices(const SourceTensor& stack, const std::string& prefix, const std::string& projection,
+                          std::int64_t begin, std::int64_t end, std::vector<ExpertSlice>& out);
 
 }  // namespace hearth

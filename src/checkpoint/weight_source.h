@@ -23,9 +23,9 @@
 namespace hearth {
 
 struct SourceTensor {
-  std::string name;                  // Hugging Face name
-  Format format = Format::f32;       // as stored
-  std::vector<std::int64_t> shape;   // row-major; the last axis is contiguous
+  std::string name;                 // Hugging Face name
+  Format format = Format::f32;      // as stored
+  std::vector<std::int64_t> shape;  // row-major; the last axis is contiguous
   std::int64_t bytes = 0;
 };
 
@@ -36,8 +36,8 @@ class WeightSource {
   virtual const SourceTensor* find(std::string_view name) const = 0;  // null when absent
   // The tensor's bytes in its stored format, in Hugging Face order. dst.size() == tensor.bytes.
   virtual void read(const SourceTensor& tensor, std::span<std::byte> dst) = 0;
-  virtual const Json& config() const = 0;              // config.json, or its equivalent from GGUF metadata
-  virtual const Json& generation_config() const = 0;   // {} when absent
+  virtual const Json& config() const = 0;                           // config.json, or its equivalent from GGUF metadata
+  virtual const Json& generation_config() const = 0;                // {} when absent
   virtual std::string where(const SourceTensor& tensor) const = 0;  // file name for messages
 };
 

@@ -18,10 +18,10 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 
 struct Case {
-  const char* vocabulary;                  // in tokens.json
+  const char* vocabulary;  // in tokens.json
   const char* file;
-  bool end_tag_is_text = false;            // llama.cpp takes Qwen2's ordinary token "</s>" for a special one: use "plain"
-  std::vector<std::string> not_listed{};     // texts where Hugging Face differs and has no list
+  bool end_tag_is_text = false;  // llama.cpp takes Qwen2's ordinary token "</s>" for a special one: use "plain"
+  std::vector<std::string> not_listed{};  // texts where Hugging Face differs and has no list
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.vocabulary; }
@@ -70,13 +70,14 @@ TEST_P(GgufVocabGolden, AllTexts) {
   EXPECT_EQ(count, 27);
 }
 
-INSTANTIATE_TEST_SUITE_P(Real, GgufVocabGolden,
-                         ::testing::Values(Case{"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"},
-                                           Case{"qwen2.5-coder", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", true},
-                                           Case{"vocab-llama-bpe", "ggml-vocab-llama-bpe.gguf"},
-                                           Case{"vocab-llama-spm", "ggml-vocab-llama-spm.gguf"},
-                                           Case{"vocab-gpt-2", "ggml-vocab-gpt-2.gguf"},
-                                           Case{"vocab-qwen35pre", "ggml-vocab-qwen35.gguf", true, {"combining_marks"}}));
+INSTANTIATE_TEST_SUITE_P(
+    Real, GgufVocabGolden,
+    ::testing::Values(Case{"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"},
+                      Case{"qwen2.5-coder", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", true},
+                      Case{"vocab-llama-bpe", "ggml-vocab-llama-bpe.gguf"},
+                      Case{"vocab-llama-spm", "ggml-vocab-llama-spm.gguf"},
+                      Case{"vocab-gpt-2", "ggml-vocab-gpt-2.gguf"},
+                      Case{"vocab-qwen35pre", "ggml-vocab-qwen35.gguf", true, {"combining_marks"}}));
 
 }  // namespace
 }  // namespace hearth

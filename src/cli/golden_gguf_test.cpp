@@ -19,13 +19,16 @@ struct Form {
   const char* name;
   const char* folder;
   const char* goldens;
-  std::optional<Format> gguf;   // empty: the folder itself
+  std::optional<Format> gguf;  // empty: the folder itself
 };
 
 class GoldenForm : public testing::TestWithParam<std::tuple<TestBackend, Form>> {
  protected:
   GoldenForm()
-      : form_(std::get<1>(GetParam())), ops_(std::get<0>(GetParam()).make()), source_(open()), model_(*source_, *ops_),
+      : form_(std::get<1>(GetParam())),
+        ops_(std::get<0>(GetParam()).make()),
+        source_(open()),
+        model_(*source_, *ops_),
         goldens_(form_.goldens) {}
 
   std::unique_ptr<WeightSource> open() const {
@@ -110,7 +113,9 @@ const Form kForms[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, GoldenForm, testing::Combine(testing::ValuesIn(kTestBackends), testing::ValuesIn(kForms)),
-                         [](const auto& i) { return std::string(std::get<0>(i.param).name) + "_" + std::get<1>(i.param).name; });
+                         [](const auto& i) {
+                           return std::string(std::get<0>(i.param).name) + "_" + std::get<1>(i.param).name;
+                         });
 
 }  // namespace
 }  // namespace hearth

@@ -29,8 +29,12 @@ class GoldenModel : public testing::TestWithParam<std::tuple<TestBackend, Checkp
         goldens_(std::get<1>(GetParam()).goldens) {}
 
   std::vector<std::int32_t> ids(const std::string& prompt) const { return goldens_.ids(prompt); }
-  double difference(const std::vector<float>& got, const std::string& tensor) const { return goldens_.difference(got, tensor); }
-  static double difference(const std::vector<float>& got, const std::vector<float>& expected) { return largest_difference(got, expected); }
+  double difference(const std::vector<float>& got, const std::string& tensor) const {
+    return goldens_.difference(got, tensor);
+  }
+  static double difference(const std::vector<float>& got, const std::vector<float>& expected) {
+    return largest_difference(got, expected);
+  }
 
   std::unique_ptr<Ops> ops_;
   std::unique_ptr<WeightSource> source_;
@@ -44,7 +48,9 @@ TEST_P(GoldenModel, LastLogitsOfEveryPrompt) {
     const auto logits = model_.run(tokens, {static_cast<std::int64_t>(tokens.size())});
     EXPECT_LT(difference(logits, "last_logits." + name), kTolerance) << name;
     if (goldens_.values.find("all_logits." + name) != nullptr) {
-      EXPECT_LT(difference(model_.run(tokens, {static_cast<std::int64_t>(tokens.size())}, true), "all_logits." + name), kTolerance) << name;
+      EXPECT_LT(difference(model_.run(tokens, {static_cast<std::int64_t>(tokens.size())}, true), "all_logits." + name),
+                kTolerance)
+          << name;
     }
   }
 }
@@ -120,7 +126,8 @@ TEST_P(GoldenModel, PromptsInPieces) {
   const auto k = model_.k_rows(0, 0), state = model_.recurrent_state(0, 0), conv = model_.conv_state(0, 0);
   for (const std::vector<std::int64_t>& pieces :
        {std::vector<std::int64_t>{64, 66}, {1, 129}, {2, 1, 67, 60}, std::vector<std::int64_t>(130, 1)}) {
-    EXPECT_EQ(difference(model_.run(tokens, pieces, true), whole), 0) << pieces.size() << " pieces, the first of " << pieces[0];
+    EXPECT_EQ(difference(model_.run(tokens, pieces, true), whole), 0)
+        << pieces.size() << " pieces, the first of " << pieces[0];
     EXPECT_EQ(difference(model_.k_rows(0, 0), k), 0);
     EXPECT_EQ(difference(model_.recurrent_state(0, 0), state), 0);
     EXPECT_EQ(difference(model_.conv_state(0, 0), conv), 0);
@@ -134,9 +141,13 @@ TEST_P(GoldenModel, SequencesInOneStep) {
   const auto alone_a = model_.run(a, {65}), alone_b = model_.run(b, {5}), alone_d = model_.run(d, {96});
   model_.forget(0), model_.forget(1), model_.forget(2);
   model_.step({{2, {d.begin(), d.begin() + 40}}, {0, {a.begin(), a.begin() + 7}}}, false);
-  const auto second = model_.step({{0, {a.begin() + 7, a.end() - 1}}, {1, b}, {2, {d.begin() + 40, d.begin() + 41}}}, false);
+  const auto second =
+      model_.step({{0, {a.begin() + 7, a.end() - 1}}, {1, b}, {2, {d.begin() + 40, d.begin() + 41}}}, false);
   const auto third = model_.step({{2, {d.begin() + 41, d.end()}}, {0, {a.back()}}}, false);
-  EXPECT_EQ(difference({second.begin() + static_cast<std::ptrdiff_t>(V), second.begin() + static_cast<std::ptrdiff_t>(2 * V)}, alone_b), 0);
+  EXPECT_EQ(
+      difference({second.begin() + static_cast<std::ptrdiff_t>(V), second.begin() + static_cast<std::ptrdiff_t>(2 * V)},
+                 alone_b),
+      0);
   EXPECT_EQ(difference({third.begin(), third.begin() + static_cast<std::ptrdiff_t>(V)}, alone_d), 0);
   EXPECT_EQ(difference({third.begin() + static_cast<std::ptrdiff_t>(V), third.end()}, alone_a), 0);
 }
@@ -156,8 +167,11 @@ TEST_P(GoldenModel, GreedyContinuations) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenModel, testing::Combine(testing::ValuesIn(kTestBackends), testing::ValuesIn(kCheckpoints)),
-                         [](const auto& i) { return std::string(std::get<0>(i.param).name) + "_" + std::get<1>(i.param).name; });
+INSTANTIATE_TEST_SUITE_P(All, GoldenModel,
+                         testing::Combine(testing::ValuesIn(kTestBackends), testing::ValuesIn(kCheckpoints)),
+                         [](const auto& i) {
+                           return std::string(std::get<0>(i.param).name) + "_" + std::get<1>(i.param).name;
+                         });
 
 }  // namespace
 }  // namespace hearth

@@ -23,24 +23,28 @@ struct RealModel {
   const char* name;
   const char* file;
   const char* goldens;
-  const char* vocabulary;   // in tokens.json
+  const char* vocabulary;  // in tokens.json
 };
 void PrintTo(const RealModel& m, std::ostream* os) { *os << m.file; }
 
-const RealModel kSmol{"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "generate.smollm2-135m-instruct-q4_1.json", "smollm2"};
-const RealModel kQwen{"qwen2_5_coder", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "generate.qwen2.5-coder-0.5b-instruct-q4_k_m.json", "qwen2.5-coder"};
+const RealModel kSmol{"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "generate.smollm2-135m-instruct-q4_1.json",
+                      "smollm2"};
+const RealModel kQwen{"qwen2_5_coder", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+                      "generate.qwen2.5-coder-0.5b-instruct-q4_k_m.json", "qwen2.5-coder"};
 
 // What is asked of an engine, by what it does to activations.
 struct Bounds {
   double first_top5, argmax_where_gap_above, mean_nll;
 };
 constexpr Bounds kExact{0.002, 0.0, 0.0005};
-constexpr Bounds kEightBit{0.7, 0.6, 0.03};   // the README's first two; mean NLL over 650 tokens averages the noise away
+constexpr Bounds kEightBit{0.7, 0.6, 0.03};  // the README's first two; mean NLL over 650 tokens averages the noise away
 
 std::string model_path(const RealModel& m) {
   const char* set = std::getenv("HEARTH_MODELS");
   const char* home = std::getenv("HOME");
-  const std::string path = (set != nullptr ? std::string(set) : std::string(home != nullptr ? home : "") + "/.cache/hearth/models") + "/" + m.file;
+  const std::string path =
+      (set != nullptr ? std::string(set) : std::string(home != nullptr ? home : "") + "/.cache/hearth/models") + "/" +
+      m.file;
   return std::filesystem::exists(path) ? path : "";
 }
 
@@ -80,7 +84,8 @@ class WidenedSource final : public WeightSource {
     const SourceTensor& stored = *inner_.find(tensor.name);
     std::vector<std::byte> bytes(static_cast<std::size_t>(stored.bytes));
     inner_.read(stored, bytes);
-    format_info(stored.format).dequantize(bytes.data(), static_cast<std::int64_t>(dst.size()) / 4, reinterpret_cast<float*>(dst.data()));
+    format_info(stored.format)
+        .dequantize(bytes.data(), static_cast<std::int64_t>(dst.size()) / 4, reinterpret_cast<float*>(dst.data()));
   }
   const Json& config() const override { return inner_.config(); }
   const Json& generation_config() const override { return inner_.generation_config(); }
@@ -101,23 +106,29 @@ std::vector<double> log_probabilities(std::span<const float> row) {
   return out;
 }
 
-void expect_generation(ModelHarness& model, const RealModel& m, const Bounds& bounds, const std::vector<std::string>& only = {}) {
+void expect_generation(ModelHarness& model, const RealModel& m, const Bounds& bounds,
+                       const std::vector<std::string>& only = {}) {
   const Json goldens = read_golden_json(std::string("real_models/") + m.goldens);
   const auto V = static_cast<std::size_t>(model.info().vocab_size);
   for (const auto& [name, c] : goldens["cases"].items()) {
     if (!only.empty() && std::find(only.begin(), only.end(), name) == only.end()) continue;
-    const auto prompt = c["prompt_ids"].get<std::vector<std::int32_t>>(), ids = c["exact"]["ids"].get<std::vector<std::int32_t>>();
+    const auto prompt = c["prompt_ids"].get<std::vector<std::int32_t>>(),
+               ids = c["exact"]["ids"].get<std::vector<std::int32_t>>();
     const auto gaps = c["exact"]["gap"].get<std::vector<double>>();
     model.forget(0);
     for (std::size_t at = 0; at + 1 < prompt.size(); at += 128)
-      model.step({{0, {prompt.begin() + static_cast<std::ptrdiff_t>(at), prompt.begin() + static_cast<std::ptrdiff_t>(std::min(at + 128, prompt.size() - 1))}}}, false);
+      model.step({{0,
+                   {prompt.begin() + static_cast<std::ptrdiff_t>(at),
+                    prompt.begin() + static_cast<std::ptrdiff_t>(std::min(at + 128, prompt.size() - 1))}}},
+                 false);
     std::vector<std::int32_t> rest{prompt.back()};
     rest.insert(rest.end(), ids.begin(), ids.end() - 1);
     const std::vector<float> logits = model.step({{0, rest}}, true);  // row i chooses ids[i]
 
     const std::vector<double> first = log_probabilities({logits.data(), V});
     for (const Json& top : c["exact"]["first_top5"])
-      EXPECT_NEAR(first[top[0].get<std::size_t>()], top[1].get<double>(), bounds.first_top5) << name << " token " << top[0];
+      EXPECT_NEAR(first[top[0].get<std::size_t>()], top[1].get<double>(), bounds.first_top5)
+          << name << " token " << top[0];
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (gaps[i] <= bounds.argmax_where_gap_above) continue;
       EXPECT_EQ(argmax({logits.data() + i * V, V}), ids[i]) << name << " step " << i << ", gap " << gaps[i];
@@ -127,21 +138,25 @@ void expect_generation(ModelHarness& model, const RealModel& m, const Bounds& bo
 
 void expect_nll(ModelHarness& model, const RealModel& m, const Bounds& bounds) {
   const Json golden = read_golden_json(std::string("real_models/") + m.goldens)["long_600_nll_exact"];
-  const auto ids = read_golden_json("real_models/tokens.json")["vocab"][m.vocabulary]["ids"]["long_600"][0].get<std::vector<std::int32_t>>();
+  const auto ids = read_golden_json("real_models/tokens.json")["vocab"][m.vocabulary]["ids"]["long_600"][0]
+                       .get<std::vector<std::int32_t>>();
   ASSERT_EQ(ids.size(), golden["n_tokens"].get<std::size_t>());
   const auto V = static_cast<std::size_t>(model.info().vocab_size);
   std::vector<double> nll;
   model.forget(0);
   for (std::size_t at = 0; at + 1 < ids.size(); at += 64) {
     const std::size_t end = std::min(at + 64, ids.size() - 1);
-    const auto logits = model.step({{0, {ids.begin() + static_cast<std::ptrdiff_t>(at), ids.begin() + static_cast<std::ptrdiff_t>(end)}}}, true);
-    for (std::size_t i = at; i < end; ++i) nll.push_back(-log_probabilities({logits.data() + (i - at) * V, V})[static_cast<std::size_t>(ids[i + 1])]);
+    const auto logits = model.step(
+        {{0, {ids.begin() + static_cast<std::ptrdiff_t>(at), ids.begin() + static_cast<std::ptrdiff_t>(end)}}}, true);
+    for (std::size_t i = at; i < end; ++i)
+      nll.push_back(-log_probabilities({logits.data() + (i - at) * V, V})[static_cast<std::size_t>(ids[i + 1])]);
   }
   double mean = 0;
   for (const double x : nll) mean += x / static_cast<double>(nll.size());
   EXPECT_NEAR(mean, golden["mean_nll"].get<double>(), bounds.mean_nll);
   if (bounds.argmax_where_gap_above > 0) return;
-  const auto first = golden["nll_first_24"].get<std::vector<double>>(), last = golden["nll_last_24"].get<std::vector<double>>();
+  const auto first = golden["nll_first_24"].get<std::vector<double>>(),
+             last = golden["nll_last_24"].get<std::vector<double>>();
   for (std::size_t i = 0; i < 24; ++i) {
     EXPECT_NEAR(nll[i], first[i], 0.005) << i;
     EXPECT_NEAR(nll[nll.size() - 24 + i], last[i], 0.005) << i;
@@ -177,8 +192,10 @@ TEST_P(RealModels, WidenedToF32) {
   WidenedSource source(*stored);
   ModelHarness model(source, *ops, kOptions);
   // Two gigabytes of f32 a token for the larger model: the cases with few tokens or wide gaps.
-  if (std::string_view(GetParam().name) == kSmol.name) expect_generation(model, GetParam(), kExact);
-  else expect_generation(model, GetParam(), kExact, {"france", "count", "chat_chatml", "json"});
+  if (std::string_view(GetParam().name) == kSmol.name)
+    expect_generation(model, GetParam(), kExact);
+  else
+    expect_generation(model, GetParam(), kExact, {"france", "count", "chat_chatml", "json"});
   expect_nll(model, GetParam(), kExact);
 }
 
@@ -193,7 +210,8 @@ TEST_P(RealModels, TheReferenceOnTheShortestPrompt) {
     EXPECT_NEAR(first[top[0].get<std::size_t>()], top[1].get<double>(), kExact.first_top5) << "token " << top[0];
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RealModels, testing::Values(kSmol, kQwen), [](const auto& i) { return std::string(i.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, RealModels, testing::Values(kSmol, kQwen),
+                         [](const auto& i) { return std::string(i.param.name); });
 
 // The GGUF's weights, widened and written as the safetensors folder that they came from (q and k rows in their own order).
 TEST(RealModelsAsSafetensors, SmolLM2) {

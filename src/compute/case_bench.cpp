@@ -8,8 +8,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "quant/fp8_block128.h"
 #include "quant/format.h"
+#include "quant/fp8_block128.h"
 #include "tensor/float16.h"
 
 namespace hearth {
@@ -23,10 +23,14 @@ std::int64_t count(const std::vector<std::int64_t>& shape) {
 
 Tensor contiguous(void* data, DType dtype, const std::vector<std::int64_t>& s) {
   switch (s.size()) {
-    case 1: return Tensor(data, dtype, {s[0]});
-    case 2: return Tensor(data, dtype, {s[0], s[1]});
-    case 3: return Tensor(data, dtype, {s[0], s[1], s[2]});
-    default: return Tensor(data, dtype, {s[0], s[1], s[2], s[3]});
+    case 1:
+      return Tensor(data, dtype, {s[0]});
+    case 2:
+      return Tensor(data, dtype, {s[0], s[1]});
+    case 3:
+      return Tensor(data, dtype, {s[0], s[1], s[2]});
+    default:
+      return Tensor(data, dtype, {s[0], s[1], s[2], s[3]});
   }
 }
 
@@ -179,8 +183,14 @@ CaseBatch CaseBench::batch(const std::vector<CaseSequence>& sequences, std::int6
     seq_lens.push_back(static_cast<std::int32_t>(s.cached + s.rows));
   }
   c.T = static_cast<std::int64_t>(c.positions.size());
-  c.batch = {ints({c.T}, c.positions), ints({c.T}, c.seq_of_row), ints({c.B + 1}, cu), ints({c.B}, seq_lens),
-             ints({c.B, c.max_blocks}, c.block_tables), ints({c.T}, c.slot_mapping), ints({c.B}, c.state_slots), N};
+  c.batch = {ints({c.T}, c.positions),
+             ints({c.T}, c.seq_of_row),
+             ints({c.B + 1}, cu),
+             ints({c.B}, seq_lens),
+             ints({c.B, c.max_blocks}, c.block_tables),
+             ints({c.T}, c.slot_mapping),
+             ints({c.B}, c.state_slots),
+             N};
   return c;
 }
 
@@ -211,11 +221,20 @@ std::vector<float> CaseBench::read(const Tensor& view) const {
     std::memcpy(&bits, p, static_cast<std::size_t>(dtype_bytes(view.dtype)));
     float& o = out[static_cast<std::size_t>(i)];
     switch (view.dtype) {
-      case DType::f32: o = std::bit_cast<float>(bits); break;
-      case DType::i32: o = static_cast<float>(std::bit_cast<std::int32_t>(bits)); break;
-      case DType::bf16: o = bf16_to_f32(static_cast<std::uint16_t>(bits)); break;
-      case DType::f16: o = f16_to_f32(static_cast<std::uint16_t>(bits)); break;
-      default: HEARTH_CHECK(false && "f32, i32, bf16 and f16 are read");
+      case DType::f32:
+        o = std::bit_cast<float>(bits);
+        break;
+      case DType::i32:
+        o = static_cast<float>(std::bit_cast<std::int32_t>(bits));
+        break;
+      case DType::bf16:
+        o = bf16_to_f32(static_cast<std::uint16_t>(bits));
+        break;
+      case DType::f16:
+        o = f16_to_f32(static_cast<std::uint16_t>(bits));
+        break;
+      default:
+        HEARTH_CHECK(false && "f32, i32, bf16 and f16 are read");
     }
   }
   return out;

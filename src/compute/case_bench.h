@@ -19,15 +19,15 @@ using Shape = std::initializer_list<std::int64_t>;
 inline constexpr double kU = 0x1.0p-24;  // unit roundoff of f32
 
 struct Input {
-  Tensor t;               // in the backend's memory
-  std::vector<float> v;   // the same numbers in logical order
+  Tensor t;              // in the backend's memory
+  std::vector<float> v;  // the same numbers in logical order
 };
 
 struct CaseMatrix {
   Matrix m;
   Arithmetic arithmetic = Arithmetic::f32;
   std::int64_t rows = 0, cols = 0;
-  std::vector<float> w;   // widened, row-major
+  std::vector<float> w;  // widened, row-major
   const float* row(std::int64_t r) const { return w.data() + r * cols; }
 };
 
@@ -52,7 +52,7 @@ class CaseBench {
   Input uniform(Shape shape, double low, double high, std::int64_t gap = 0);
   Input numbers(Shape shape, std::vector<float> values, std::int64_t gap = 0);
   Tensor ints(Shape shape, const std::vector<std::int32_t>& values);
-  Tensor out(Shape shape, std::int64_t gap = 0);              // poisoned with NaN
+  Tensor out(Shape shape, std::int64_t gap = 0);  // poisoned with NaN
   Tensor out_ints(Shape shape);
   // A cache [P, N, G, K] of random numbers rounded to dtype, in memory of that dtype; v in f32.
   Input cache(DType dtype, Shape shape);
@@ -63,7 +63,7 @@ class CaseBench {
   // Block tables out of order, foreign blocks between them, slots shuffled.
   CaseBatch batch(const std::vector<CaseSequence>& sequences, std::int64_t block_tokens);
 
-  std::vector<float> read(const Tensor& view) const;          // logical order; i32 as float
+  std::vector<float> read(const Tensor& view) const;  // logical order; i32 as float
   // How many numbers outside the views were written; 0 expected.
   CaseOutput untouched() const;
 

@@ -14,7 +14,8 @@ using Dims = std::vector<std::int64_t>;
 
 enum class Rows { contiguous, strided };
 
-void shape(const char* op, const char* name, const Tensor& t, const Dims& dims, DType dtype = DType::f32, Rows rows = Rows::contiguous) {
+void shape(const char* op, const char* name, const Tensor& t, const Dims& dims, DType dtype = DType::f32,
+           Rows rows = Rows::contiguous) {
   Dims found;
   for (int i = 0; i < t.rank; ++i) found.push_back(t.dim(i));
   if (t.dtype != dtype || found != dims)
@@ -34,7 +35,9 @@ std::pair<const char*, const char*> extent(const Tensor& t) {
   return {t.ptr<char>(), t.ptr<char>() + (last + 1) * dtype_bytes(t.dtype)};
 }
 
-bool same_view(const Tensor& a, const Tensor& b) { return a.data == b.data && a.stride == b.stride && a.shape == b.shape; }
+bool same_view(const Tensor& a, const Tensor& b) {
+  return a.data == b.data && a.stride == b.stride && a.shape == b.shape;
+}
 
 void apart(const char* op, const Tensor& out, const Tensor& in, const char* names) {
   const auto [a, a_end] = extent(out);
@@ -68,15 +71,16 @@ void check_batch(const char* op, const Batch& b, std::int64_t T) {
     for (std::int32_t i = 0; i < rows; ++i) {
       const std::int32_t row = cu[s] + i, position = b.positions.ptr<std::int32_t>()[row];
       if (b.seq_of_row.ptr<std::int32_t>()[row] != s || position != length - rows + i)
-        fail(op, fmt::format("row {} says sequence {} position {}, expected {} and {}", row, b.seq_of_row.ptr<std::int32_t>()[row],
-                             position, s, length - rows + i));
+        fail(op, fmt::format("row {} says sequence {} position {}, expected {} and {}", row,
+                             b.seq_of_row.ptr<std::int32_t>()[row], position, s, length - rows + i));
     }
   }
 }
 
 void check_cache(const char* op, const KvCache& c, const Batch& b, std::int64_t K) {
   const Dims dims{c.k.dim(0), b.block_tokens, c.k.dim(2), K};
-  if (c.k.dtype != DType::f32 && c.k.dtype != DType::f16 && c.k.dtype != DType::bf16) fail(op, "a cache is f32, f16 or bf16");
+  if (c.k.dtype != DType::f32 && c.k.dtype != DType::f16 && c.k.dtype != DType::bf16)
+    fail(op, "a cache is f32, f16 or bf16");
   shape(op, "cache.k", c.k, dims, c.k.dtype);
   shape(op, "cache.v", c.v, dims, c.k.dtype);
 }
@@ -100,12 +104,15 @@ Dims dims_of(const Tensor& t) {
 Matrix CheckedOps::load_matrix(std::span<const StoredMatrix> parts) {
   std::int64_t rows = 0;
   for (const StoredMatrix& p : parts) {
-    if (p.format != parts[0].format || p.cols != parts[0].cols) fail("load_matrix", "parts differ in format or columns");
-    if ((p.format == Format::f8_e4m3) != (p.scales != nullptr)) fail("load_matrix", "scales belong to f8_e4m3, and only there");
+    if (p.format != parts[0].format || p.cols != parts[0].cols)
+      fail("load_matrix", "parts differ in format or columns");
+    if ((p.format == Format::f8_e4m3) != (p.scales != nullptr))
+      fail("load_matrix", "scales belong to f8_e4m3, and only there");
     rows += p.rows;
   }
   const Matrix m = inner_->load_matrix(parts);
-  if (m.rows != rows || m.cols != parts[0].cols || !m) fail("load_matrix", fmt::format("gives [{}, {}]", m.rows, m.cols));
+  if (m.rows != rows || m.cols != parts[0].cols || !m)
+    fail("load_matrix", fmt::format("gives [{}, {}]", m.rows, m.cols));
   return m;
 }
 
@@ -151,8 +158,10 @@ void CheckedOps::linear(Tensor out, Tensor x, const Matrix& w, Tensor bias) {
   inner_->linear(out, x, w, bias);
 }
 
-void CheckedOps::linear_many(std::span<const Tensor> outs, Tensor x, std::span<const Matrix* const> ws, std::span<const Tensor> biases) {
-  if (outs.size() != ws.size() || (!biases.empty() && biases.size() != ws.size())) fail("linear_many", "outs, ws and biases differ in number");
+void CheckedOps::linear_many(std::span<const Tensor> outs, Tensor x, std::span<const Matrix* const> ws,
+                             std::span<const Tensor> biases) {
+  if (outs.size() != ws.size() || (!biases.empty() && biases.size() != ws.size()))
+    fail("linear_many", "outs, ws and biases differ in number");
   for (std::size_t i = 0; i < outs.size(); ++i) {
     shape("linear_many", "x", x, {x.dim(0), ws[i]->cols});
     shape("linear_many", "out", outs[i], {x.dim(0), ws[i]->rows});
@@ -203,7 +212,8 @@ void CheckedOps::rope(Tensor x, Tensor positions, Tensor inv_freq, RopeStyle sty
   shape("rope", "x", x, {x.dim(0), x.dim(1), x.dim(2)}, DType::f32, Rows::strided);
   shape("rope", "positions", positions, {x.dim(0)}, DType::i32);
   shape("rope", "inv_freq", inv_freq, {inv_freq.dim(0)});
-  if (2 * inv_freq.dim(0) > x.dim(2)) fail("rope", fmt::format("{} frequencies for heads of {}", inv_freq.dim(0), x.dim(2)));
+  if (2 * inv_freq.dim(0) > x.dim(2))
+    fail("rope", fmt::format("{} frequencies for heads of {}", inv_freq.dim(0), x.dim(2)));
   inner_->rope(x, positions, inv_freq, style);
 }
 
@@ -223,11 +233,14 @@ void CheckedOps::attention(Tensor out, Tensor q, const KvCache& cache, const Bat
   shape("attention", "out", out, d);
   check_batch("attention", batch, d[0]);
   check_cache("attention", cache, batch, d[2]);
-  if (d[1] % cache.k.dim(2) != 0) fail("attention", fmt::format("{} query heads over {} KV heads", d[1], cache.k.dim(2)));
-  shape("attention", "block_tables", batch.block_tables, {batch.seq_lens.dim(0), batch.block_tables.dim(1)}, DType::i32);
+  if (d[1] % cache.k.dim(2) != 0)
+    fail("attention", fmt::format("{} query heads over {} KV heads", d[1], cache.k.dim(2)));
+  shape("attention", "block_tables", batch.block_tables, {batch.seq_lens.dim(0), batch.block_tables.dim(1)},
+        DType::i32);
   range("attention", "block_tables", batch.block_tables, cache.k.dim(0));
   for (std::int64_t s = 0; s < batch.seq_lens.dim(0); ++s)
-    if (batch.seq_lens.ptr<std::int32_t>()[s] > batch.block_tables.dim(1) * batch.block_tokens) fail("attention", "a block table is too short");
+    if (batch.seq_lens.ptr<std::int32_t>()[s] > batch.block_tables.dim(1) * batch.block_tokens)
+      fail("attention", "a block table is too short");
   apart("attention", out, q, "out and q");
   inner_->attention(out, q, cache, batch, scale);
 }
@@ -245,11 +258,13 @@ void CheckedOps::causal_conv1d(Tensor out, Tensor u, Tensor w, Tensor state, con
 
 void CheckedOps::gdn_gates(Tensor g, Tensor beta, Tensor a, Tensor b, Tensor a_log, Tensor dt_bias) {
   const Dims d{a.dim(0), a.dim(1)};
-  for (const auto& [name, t] : {std::pair{"g", &g}, {"beta", &beta}, {"a", &a}, {"b", &b}}) shape("gdn_gates", name, *t, d);
+  for (const auto& [name, t] : {std::pair{"g", &g}, {"beta", &beta}, {"a", &a}, {"b", &b}})
+    shape("gdn_gates", name, *t, d);
   shape("gdn_gates", "A_log", a_log, {d[1]});
   shape("gdn_gates", "dt_bias", dt_bias, {d[1]});
   apart("gdn_gates", g, beta, "g and beta");
-  for (const Tensor* in : {&a, &b}) apart("gdn_gates", g, *in, "g and an input"), apart("gdn_gates", beta, *in, "beta and an input");
+  for (const Tensor* in : {&a, &b})
+    apart("gdn_gates", g, *in, "g and an input"), apart("gdn_gates", beta, *in, "beta and an input");
   inner_->gdn_gates(g, beta, a, b, a_log, dt_bias);
 }
 
@@ -260,8 +275,8 @@ void CheckedOps::l2_norm(Tensor out, Tensor x, float eps, float scale) {
   inner_->l2_norm(out, x, eps, scale);
 }
 
-void CheckedOps::gated_delta_rule(Tensor y, Tensor q, Tensor k, Tensor v, Tensor g, Tensor beta, Tensor state, HeadMap map,
-                                  const Batch& batch) {
+void CheckedOps::gated_delta_rule(Tensor y, Tensor q, Tensor k, Tensor v, Tensor g, Tensor beta, Tensor state,
+                                  HeadMap map, const Batch& batch) {
   const std::int64_t T = q.dim(0), Hk = q.dim(1), Dk = q.dim(2), Hv = v.dim(1), Dv = v.dim(2);
   shape("gated_delta_rule", "q", q, {T, Hk, Dk}, DType::f32, Rows::strided);
   shape("gated_delta_rule", "k", k, {T, Hk, Dk}, DType::f32, Rows::strided);
@@ -296,7 +311,8 @@ void CheckedOps::router_topk(Tensor weights, Tensor ids, Tensor logits, bool ren
 }
 
 void CheckedOps::moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Experts& experts) {
-  const std::int64_t T = x.dim(0), D = x.dim(1), A = ids.dim(1), E = static_cast<std::int64_t>(experts.gate_proj.size());
+  const std::int64_t T = x.dim(0), D = x.dim(1), A = ids.dim(1),
+                     E = static_cast<std::int64_t>(experts.gate_proj.size());
   shape("moe", "x", x, {T, D});
   shape("moe", "out", out, {T, D});
   shape("moe", "weights", weights, {T, A});
@@ -308,12 +324,14 @@ void CheckedOps::moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Exp
   for (std::size_t e = 0; e < experts.gate_proj.size(); ++e) {
     const Matrix &gate = experts.gate_proj[e], &up = experts.up_proj[e], &down = experts.down_proj[e];
     if (gate.rows != F || gate.cols != D || up.rows != F || up.cols != D || down.rows != D || down.cols != F)
-      fail("moe", fmt::format("expert {} is [{}, {}], [{}, {}], [{}, {}]", e, gate.rows, gate.cols, up.rows, up.cols, down.rows, down.cols));
+      fail("moe", fmt::format("expert {} is [{}, {}], [{}, {}], [{}, {}]", e, gate.rows, gate.cols, up.rows, up.cols,
+                              down.rows, down.cols));
   }
   for (std::int64_t t = 0; t < T; ++t)
     for (std::int64_t a = 0; a < A; ++a)
       for (std::int64_t b = 0; b < a; ++b)
-        if (ids.row<std::int32_t>(t)[a] == ids.row<std::int32_t>(t)[b]) fail("moe", fmt::format("row {} names an expert twice", t));
+        if (ids.row<std::int32_t>(t)[a] == ids.row<std::int32_t>(t)[b])
+          fail("moe", fmt::format("row {} names an expert twice", t));
   apart("moe", out, x, "out and x");
   inner_->moe(out, x, weights, ids, experts);
 }

@@ -28,7 +28,8 @@ class CheckedOps final : public Ops {
   void add_rms_norm(Tensor out, Tensor r, Tensor m, Tensor w, float eps) override;
   void add(Tensor x, Tensor y) override;
   void linear(Tensor out, Tensor x, const Matrix& w, Tensor bias) override;
-  void linear_many(std::span<const Tensor> outs, Tensor x, std::span<const Matrix* const> ws, std::span<const Tensor> biases) override;
+  void linear_many(std::span<const Tensor> outs, Tensor x, std::span<const Matrix* const> ws,
+                   std::span<const Tensor> biases) override;
   void silu_mul(Tensor out, Tensor gate, Tensor up) override;
   void sigmoid_mul(Tensor out, Tensor x, Tensor gate) override;
   void add_sigmoid_scaled(Tensor x, Tensor y, Tensor s) override;

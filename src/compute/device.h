@@ -16,7 +16,8 @@ namespace hearth {
 class Buffer {  // move-only; frees on destruction
  public:
   Buffer() = default;
-  Buffer(void* data, std::size_t bytes, std::shared_ptr<void> keep) : data_(data), bytes_(bytes), keep_(std::move(keep)) {}
+  Buffer(void* data, std::size_t bytes, std::shared_ptr<void> keep)
+      : data_(data), bytes_(bytes), keep_(std::move(keep)) {}
   Buffer(Buffer&&) noexcept = default;
   Buffer& operator=(Buffer&&) noexcept = default;
   void* data() const { return data_; }
@@ -31,14 +32,14 @@ class Buffer {  // move-only; frees on destruction
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::string_view name() const = 0;                               // "cpu"
+  virtual std::string_view name() const = 0;  // "cpu"
   // 256-byte aligned, zeroed. Throws StartupError with the numbers when there is not enough. purpose: "weights",
   // "kv_cache", "state", "activations", "workspace".
   virtual Buffer alloc(std::size_t bytes, std::string_view purpose) = 0;
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
   virtual void zero(void* device, std::size_t bytes) = 0;
-  virtual std::map<std::string, std::size_t> used_bytes() const = 0;       // by purpose
+  virtual std::map<std::string, std::size_t> used_bytes() const = 0;  // by purpose
 };
 
 // Plain memory, shared by `ref` and `cpu`.

@@ -21,10 +21,10 @@ struct StoredMatrix {
 
 // A backend's own form of one matrix (its order, its scales). Cheap to copy: shares the storage.
 struct Matrix {
-  Format format = Format::f32;   // the format it computes from
-  std::int64_t rows = 0;         // N
-  std::int64_t cols = 0;         // K
-  std::size_t bytes = 0;         // memory it takes
+  Format format = Format::f32;  // the format it computes from
+  std::int64_t rows = 0;        // N
+  std::int64_t cols = 0;        // K
+  std::size_t bytes = 0;        // memory it takes
   std::shared_ptr<const void> impl;
 
   explicit operator bool() const { return impl != nullptr; }

@@ -27,7 +27,7 @@ struct CaseOutput {
 };
 
 struct OpCase {
-  std::string name;               // "linear q4_k T=3 N=33 K=512 seed=0x2a"
+  std::string name;  // "linear q4_k T=3 N=33 K=512 seed=0x2a"
   std::function<std::vector<CaseOutput>(Ops&)> run;
 };
 
@@ -36,7 +36,7 @@ struct OpCases {
   void (*add)(std::vector<OpCase>& list, std::uint64_t seed);  // each case draws from its own seed, made from this one
 };
 
-std::span<const OpCases* const> all_cases();           // what the folder cases/ holds
+std::span<const OpCases* const> all_cases();  // what the folder cases/ holds
 std::vector<OpCase> all_op_cases(std::uint64_t seed);
 
 // Runs the case on both; empty when they agree, else the first number that differs and by how much.

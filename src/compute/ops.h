@@ -26,13 +26,13 @@ namespace hearth {
 
 // Where each row of a step belongs. Host memory on CPU backends; int32, contiguous.
 struct Batch {
-  Tensor positions;      // [T]     position of the token in its sequence
-  Tensor seq_of_row;     // [T]     sequence index 0..B-1
-  Tensor cu_seqlens_q;   // [B + 1] rows [cu[b], cu[b+1]) belong to sequence b, in order
-  Tensor seq_lens;       // [B]     context length including this step's rows
-  Tensor block_tables;   // [B, max_blocks]  block of positions [i·N, (i+1)·N) of sequence b
-  Tensor slot_mapping;   // [T]     block · N + offset where this row's k and v go
-  Tensor state_slots;    // [B]     recurrent-state slot; a sequence whose first row has position 0 starts from zeros
+  Tensor positions;     // [T]     position of the token in its sequence
+  Tensor seq_of_row;    // [T]     sequence index 0..B-1
+  Tensor cu_seqlens_q;  // [B + 1] rows [cu[b], cu[b+1]) belong to sequence b, in order
+  Tensor seq_lens;      // [B]     context length including this step's rows
+  Tensor block_tables;  // [B, max_blocks]  block of positions [i·N, (i+1)·N) of sequence b
+  Tensor slot_mapping;  // [T]     block · N + offset where this row's k and v go
+  Tensor state_slots;   // [B]     recurrent-state slot; a sequence whose first row has position 0 starts from zeros
   std::int64_t block_tokens = 16;  // N
 };
 
@@ -46,8 +46,8 @@ struct Experts {
   std::vector<Matrix> gate_proj, up_proj, down_proj;
 };
 
-enum class RopeStyle { half_split, adjacent };         // pairs (i, i + R/2), or (2i, 2i + 1)
-enum class HeadMap { grouped, tiled };                 // key head of value head h: h / (Hv / Hk), or h mod Hk
+enum class RopeStyle { half_split, adjacent };  // pairs (i, i + R/2), or (2i, 2i + 1)
+enum class HeadMap { grouped, tiled };          // key head of value head h: h / (Hv / Hk), or h mod Hk
 
 // What happens to the activations of a product x · Wᵀ before they meet the weights (which are exact as stored); sums are f32
 // or better. A test's tolerance follows from it.
@@ -59,21 +59,27 @@ enum class Arithmetic { f32, bf16, q8_32, q8_256 };
 class Ops {
  public:
   virtual ~Ops() = default;
-  virtual std::string_view name() const = 0;           // "ref", "cpu"
+  virtual std::string_view name() const = 0;  // "ref", "cpu"
   virtual Device& device() = 0;
   virtual DType act_dtype() const { return DType::f32; }
 
   // Takes parts stacked by rows (same format and cols) into the backend's form. Reads the parts during the call only.
   virtual Matrix load_matrix(std::span<const StoredMatrix> parts) = 0;
   // How linear, linear_many and moe compute with this matrix.
-  virtual Arithmetic arithmetic(const Matrix& w) const { (void)w; return Arithmetic::f32; }
+  virtual Arithmetic arithmetic(const Matrix& w) const {
+    (void)w;
+    return Arithmetic::f32;
+  }
   // Bytes that load_matrix will take for a matrix of this stored format. Planning tells of all matrices before any is read;
   // workspace_bytes() then counts with them.
   virtual std::size_t plan_matrix(Format format, std::int64_t rows, std::int64_t cols) {
     return static_cast<std::size_t>(rows * format_bytes(format, cols));
   }
   // Bytes of scratch that steps of at most max_tokens rows need, given the matrices loaded so far; reserve() takes it.
-  virtual std::size_t workspace_bytes(std::int64_t max_tokens) { (void)max_tokens; return 0; }
+  virtual std::size_t workspace_bytes(std::int64_t max_tokens) {
+    (void)max_tokens;
+    return 0;
+  }
   virtual void reserve(std::int64_t max_tokens) { (void)max_tokens; }
 
   // ---- rows in, rows out -------------------------------------------------------------------------------------------
@@ -119,8 +125,8 @@ class Ops {
   virtual void l2_norm(Tensor out, Tensor x, float eps, float scale) = 0;
   // S ← e^g S; u = beta (v - Sᵀk); S ← S + k uᵀ; y = Sᵀq, row after row.
   // q, k [T, Hk, Dk] normalised, y, v [T, Hv, Dv], g, beta [T, Hv], state [slots, Hv, Dk, Dv] f32. Outer strides free.
-  virtual void gated_delta_rule(Tensor y, Tensor q, Tensor k, Tensor v, Tensor g, Tensor beta, Tensor state, HeadMap map,
-                                const Batch& batch) = 0;
+  virtual void gated_delta_rule(Tensor y, Tensor q, Tensor k, Tensor v, Tensor g, Tensor beta, Tensor state,
+                                HeadMap map, const Batch& batch) = 0;
   // out = rms_norm(x; w) ⊙ silu(z) over the last axis.                         [T, Hv, Dv], w [Dv]; in place
   virtual void gated_rms_norm(Tensor out, Tensor x, Tensor z, Tensor w, float eps) = 0;
 

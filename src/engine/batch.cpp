@@ -38,7 +38,8 @@ void build_batch(std::span<const Scheduled> scheduled, const RunnerInfo& info, S
       batch.slot_mapping.push_back(blocks[static_cast<std::size_t>(p / info.block_tokens)] * info.block_tokens +
                                    p % info.block_tokens);
       const bool last = p + 1 == sequence.num_tokens();
-      const bool wants_prompt_row = prompt_rows && p >= sequence.owner->next_prompt_row && p + 1 < sequence.num_prompt();
+      const bool wants_prompt_row =
+          prompt_rows && p >= sequence.owner->next_prompt_row && p + 1 < sequence.num_prompt();
       if (!wants_prompt_row && !(last && request.max_tokens > 0)) continue;
       SampleRow sample;
       sample.row = row;

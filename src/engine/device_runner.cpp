@@ -15,7 +15,8 @@ Tensor shape_only(std::initializer_list<std::int64_t> shape) { return Tensor(nul
 
 std::int64_t step_tensor_bytes(const DeviceRunnerConfig& c) {
   const auto t = static_cast<std::size_t>(c.max_batch_tokens), b = static_cast<std::size_t>(c.max_seqs);
-  const std::size_t sizes[] = {t, t, t, t, b + 1, b, b, b * static_cast<std::size_t>(c.max_blocks()), static_cast<std::size_t>(c.logit_rows())};
+  const std::size_t sizes[] = {
+      t, t, t, t, b + 1, b, b, b * static_cast<std::size_t>(c.max_blocks()), static_cast<std::size_t>(c.logit_rows())};
   std::size_t bytes = 0;
   for (const std::size_t n : sizes) bytes += aligned(n * sizeof(std::int32_t));
   return static_cast<std::int64_t>(bytes);
@@ -25,7 +26,8 @@ std::int64_t step_tensor_bytes(const DeviceRunnerConfig& c) {
 std::size_t lay_out_kv(const CacheSpec& spec, const DeviceRunnerConfig& c, char* base, StepCaches& caches) {
   std::size_t at = 0;
   auto make = [&] {
-    Tensor t(base != nullptr ? base + at : nullptr, c.kv_dtype, {c.num_blocks, c.block_tokens, spec.num_kv_heads, spec.head_dim});
+    Tensor t(base != nullptr ? base + at : nullptr, c.kv_dtype,
+             {c.num_blocks, c.block_tokens, spec.num_kv_heads, spec.head_dim});
     at += aligned(static_cast<std::size_t>(t.size_bytes()));
     return t;
   };
@@ -78,7 +80,9 @@ std::size_t arena_bytes(Model& model, DType act, const DeviceRunnerConfig& c) {
 
 }  // namespace
 
-std::int32_t DeviceRunnerConfig::logit_rows() const { return max_logit_rows > 0 ? std::max(max_logit_rows, max_seqs) : std::max(max_seqs, 64); }
+std::int32_t DeviceRunnerConfig::logit_rows() const {
+  return max_logit_rows > 0 ? std::max(max_logit_rows, max_seqs) : std::max(max_seqs, 64);
+}
 
 std::int64_t DeviceRunnerConfig::max_blocks() const { return (max_model_len + block_tokens - 1) / block_tokens; }
 
@@ -138,7 +142,8 @@ Tensor DeviceRunner::put(const std::vector<std::int32_t>& values, std::initializ
 }
 
 std::vector<SampledRow> DeviceRunner::step(const StepBatch& batch) {
-  const auto t = static_cast<std::int64_t>(batch.token_ids.size()), b = static_cast<std::int64_t>(batch.seq_lens.size());
+  const auto t = static_cast<std::int64_t>(batch.token_ids.size()),
+             b = static_cast<std::int64_t>(batch.seq_lens.size());
   const auto l = static_cast<std::int64_t>(batch.samples.size());
   HEARTH_CHECK_LE(t, std::int64_t{config_.max_batch_tokens});
   HEARTH_CHECK_LE(b, std::int64_t{config_.max_seqs});
@@ -146,7 +151,9 @@ std::vector<SampledRow> DeviceRunner::step(const StepBatch& batch) {
   HEARTH_CHECK_LE(std::int64_t{batch.max_blocks}, config_.max_blocks());
   seq_of_row_.clear();
   for (std::int64_t i = 0; i < b; ++i)
-    seq_of_row_.insert(seq_of_row_.end(), static_cast<std::size_t>(batch.cu_seqlens_q[static_cast<std::size_t>(i) + 1] - batch.cu_seqlens_q[static_cast<std::size_t>(i)]),
+    seq_of_row_.insert(seq_of_row_.end(),
+                       static_cast<std::size_t>(batch.cu_seqlens_q[static_cast<std::size_t>(i) + 1] -
+                                                batch.cu_seqlens_q[static_cast<std::size_t>(i)]),
                        static_cast<std::int32_t>(i));
   logit_rows_.clear();
   for (const SampleRow& sample : batch.samples) logit_rows_.push_back(sample.row);

@@ -22,23 +22,24 @@
 namespace hearth {
 
 struct DeviceRunnerConfig {
-  std::int32_t max_batch_tokens = 2048;   // T
-  std::int32_t max_seqs = 256;            // B
+  std::int32_t max_batch_tokens = 2048;  // T
+  std::int32_t max_seqs = 256;           // B
   std::int64_t max_model_len = 4096;
-  std::int32_t block_tokens = 16;         // N
-  std::int32_t num_blocks = 0;            // P
-  std::int32_t num_state_slots = 0;       // at least 1 when the model has recurrent state
-  std::int32_t max_logit_rows = 0;        // L; 0: max_seqs, but at least 64, so that prompt logprobs come in pieces of that size
-  DType kv_dtype = DType::f32;            // f32, f16 or bf16
+  std::int32_t block_tokens = 16;    // N
+  std::int32_t num_blocks = 0;       // P
+  std::int32_t num_state_slots = 0;  // at least 1 when the model has recurrent state
+  std::int32_t max_logit_rows =
+      0;                        // L; 0: max_seqs, but at least 64, so that prompt logprobs come in pieces of that size
+  DType kv_dtype = DType::f32;  // f32, f16 or bf16
   LogprobsMode logprobs_mode = LogprobsMode::raw_logprobs;
 
-  std::int32_t logit_rows() const;        // L
-  std::int64_t max_blocks() const;        // width of a block table: blocks of a sequence of max_model_len tokens
+  std::int32_t logit_rows() const;  // L
+  std::int64_t max_blocks() const;  // width of a block table: blocks of a sequence of max_model_len tokens
 };
 
 // Bytes of everything but weights and caches, from one forward that only counts. num_blocks and num_state_slots do not matter.
 struct DevicePlan {
-  std::int64_t activations = 0;           // the arena without the logits
+  std::int64_t activations = 0;  // the arena without the logits
   std::int64_t logits = 0;
   std::int64_t workspace = 0;
   std::int64_t step_tensors = 0;
@@ -66,9 +67,9 @@ class DeviceRunner final : public Runner {
   Buffer arena_buffer_, step_buffer_;
   Arena arena_;
   StepCaches caches_;
-  std::size_t step_used_ = 0;             // of step_buffer_, bytes
+  std::size_t step_used_ = 0;  // of step_buffer_, bytes
   std::vector<std::int32_t> seq_of_row_, logit_rows_;
-  std::vector<float> row_;                // [V] on the host
+  std::vector<float> row_;  // [V] on the host
   Sampler sampler_;
   std::int64_t last_rows_ = 0;
 };

@@ -60,8 +60,10 @@ class SmallModel final : public Model {
 
   Tensor forward(Ctx& c, const StepInput& in, StepCaches& caches) override {
     const std::int64_t t = in.token_ids.dim(0), l = in.logit_rows.dim(0);
-    Tensor x = c.make({t, D}), u = c.make({t, D}), w = c.make({t, D}), q = c.make({t, 2, 4}), k = c.make({t, 1, 4}), v = c.make({t, 1, 4});
-    Tensor a = c.make({t, 2, 4}), m = c.make({t, D}), g = c.make({t, 1}), beta = c.make({t, 1}), y = c.make({t, 1, 4}), n = c.make({t, D});
+    Tensor x = c.make({t, D}), u = c.make({t, D}), w = c.make({t, D}), q = c.make({t, 2, 4}), k = c.make({t, 1, 4}),
+           v = c.make({t, 1, 4});
+    Tensor a = c.make({t, 2, 4}), m = c.make({t, D}), g = c.make({t, 1}), beta = c.make({t, 1}), y = c.make({t, 1, 4}),
+           n = c.make({t, D});
     Tensor last = c.make({l, D}), logits = c.make(DType::f32, {l, V});
     if (c.planning()) return logits;
     Ops& ops = c.ops();
@@ -121,14 +123,16 @@ DeviceRunnerConfig device_config(int num_blocks) {
 }
 
 // Runs the requests together, or one after the other, and gives what each was told.
-std::vector<std::shared_ptr<Collect>> answers(const std::vector<Request>& requests, bool together, int num_blocks, std::int32_t batched_tokens) {
+std::vector<std::shared_ptr<Collect>> answers(const std::vector<Request>& requests, bool together, int num_blocks,
+                                              std::int32_t batched_tokens) {
   RefOps ops;
   SteadyClock clock;
   EngineConfig e;
   e.max_model_len = 40;
   e.max_num_seqs = 4;
   e.max_num_batched_tokens = batched_tokens;
-  Engine engine(e, std::make_unique<DeviceRunner>(std::make_unique<SmallModel>(ops), ops, device_config(num_blocks)), clock);
+  Engine engine(e, std::make_unique<DeviceRunner>(std::make_unique<SmallModel>(ops), ops, device_config(num_blocks)),
+                clock);
   std::vector<std::shared_ptr<Collect>> sinks;
   for (Request r : requests) {
     sinks.push_back(std::make_shared<Collect>());
@@ -148,7 +152,8 @@ std::vector<Request> some_requests() {
   for (int i = 0; i < 8; ++i) {
     Request r;
     r.id = std::to_string(i);
-    for (std::uint64_t p = 0, n = 1 + rng.below(18); p < n; ++p) r.prompt.push_back(static_cast<std::int32_t>(rng.below(SmallModel::V)));
+    for (std::uint64_t p = 0, n = 1 + rng.below(18); p < n; ++p)
+      r.prompt.push_back(static_cast<std::int32_t>(rng.below(SmallModel::V)));
     r.max_tokens = 14;
     r.n = i % 4 == 3 ? 2 : 1;
     r.sampling.temperature = i % 2 == 0 ? 0.0f : 0.8f;
@@ -172,7 +177,7 @@ void expect_same(const std::vector<TokenOutput>& a, const std::vector<TokenOutpu
 TEST(DeviceRunner, WhatARequestSaysDoesNotDependOnTheBatch) {
   const std::vector<Request> requests = some_requests();
   const auto alone = answers(requests, false, 40, 16);
-  for (const int num_blocks : {40, 11}) {      // 11: little more than one sequence, so that some are preempted
+  for (const int num_blocks : {40, 11}) {  // 11: little more than one sequence, so that some are preempted
     for (const std::int32_t budget : {16, 5}) {
       const auto together = answers(requests, true, num_blocks, budget);
       int preemptions = 0;
@@ -185,7 +190,9 @@ TEST(DeviceRunner, WhatARequestSaysDoesNotDependOnTheBatch) {
         }
         expect_same(alone[i]->prompt_rows, together[i]->prompt_rows);
       }
-      if (num_blocks == 11) { EXPECT_GT(preemptions, 0); }
+      if (num_blocks == 11) {
+        EXPECT_GT(preemptions, 0);
+      }
     }
   }
 }
@@ -224,7 +231,8 @@ TEST(DeviceRunner, TakesWhatWasPlanned) {
   const DeviceRunnerConfig config = device_config(10);
   const DevicePlan plan = plan_device(*model, ops, config);
   EXPECT_EQ(plan.logits, 6 * 23 * 4);
-  const CacheNeeds needs = cache_needs(model->info().cache, config.kv_dtype, config.block_tokens, config.max_seqs, config.max_model_len);
+  const CacheNeeds needs =
+      cache_needs(model->info().cache, config.kv_dtype, config.block_tokens, config.max_seqs, config.max_model_len);
   EXPECT_EQ(needs.kv_bytes_per_token, 2 * 4 * 4);
   EXPECT_EQ(needs.state_bytes_per_slot, 4 * (3 * 12 + 16));
   const DeviceRunner runner(std::move(model), ops, config);

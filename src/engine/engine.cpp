@@ -29,7 +29,9 @@ struct Message {
   int index = 0;
 };
 
-bool contains(const std::vector<std::int32_t>& ids, std::int32_t id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+bool contains(const std::vector<std::int32_t>& ids, std::int32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
 
 void require(bool good, const std::string& what, const char* where, const char* hint) {
   if (!good) throw StartupError(what, where, hint, 2);
@@ -41,14 +43,15 @@ void check_config(const EngineConfig& c, const RunnerInfo& r) {
   require(c.max_num_batched_tokens >= c.max_num_seqs,
           "max_num_batched_tokens " + std::to_string(c.max_num_batched_tokens) + " is less than max_num_seqs " +
               std::to_string(c.max_num_seqs),
-          "--max-num-batched-tokens", "each running sequence takes a token of every step: raise it, or lower --max-num-seqs");
+          "--max-num-batched-tokens",
+          "each running sequence takes a token of every step: raise it, or lower --max-num-seqs");
   require(c.enable_chunked_prefill || c.max_num_batched_tokens >= c.max_model_len,
           "max_num_batched_tokens " + std::to_string(c.max_num_batched_tokens) + " is less than max_model_len " +
               std::to_string(c.max_model_len) + " and chunked prefill is off",
           "--max-num-batched-tokens", "a whole prompt must fit one step: raise it, or leave chunked prefill on");
   require(c.long_prefill_token_threshold >= 0 && c.long_prefill_token_threshold <= c.max_model_len,
-          "long_prefill_token_threshold " + std::to_string(c.long_prefill_token_threshold) + " is not in 0 … max_model_len " +
-              std::to_string(c.max_model_len),
+          "long_prefill_token_threshold " + std::to_string(c.long_prefill_token_threshold) +
+              " is not in 0 … max_model_len " + std::to_string(c.max_model_len),
           "--long-prefill-token-threshold", "0 turns it off");
   HEARTH_CHECK_LE(c.max_num_batched_tokens, r.max_batch_tokens);
   HEARTH_CHECK_LE(c.max_num_seqs, r.max_seqs);
@@ -69,11 +72,11 @@ struct Engine::Impl {
   std::mutex mutex;
   std::condition_variable wake;
   std::vector<Message> inbox;
-  int inbox_choices = 0;                       // choices submitted and not yet taken
-  std::unordered_set<std::string> live_ids;    // accepted and not ended
+  int inbox_choices = 0;                     // choices submitted and not yet taken
+  std::unordered_set<std::string> live_ids;  // accepted and not ended
   bool stopping = false;
   double drain_until = 0;
-  EngineStats stats;                           // as of the last step
+  EngineStats stats;  // as of the last step
 
   // ---- the engine thread's own -------------------------------------------------------------------------------------------
   const EngineConfig config;
@@ -101,7 +104,8 @@ struct Engine::Impl {
     state->times.arrival = m.arrival;
     state->arrival_number = num_arrived++;
     const SamplingParams& p = state->request.sampling;
-    const std::uint64_t seed = p.seed ? static_cast<std::uint64_t>(*p.seed) : random_bits(config.seed, state->arrival_number);
+    const std::uint64_t seed =
+        p.seed ? static_cast<std::uint64_t>(*p.seed) : random_bits(config.seed, state->arrival_number);
     const int n = state->request.n;
     state->num_live = n;
     state->choice_stats.resize(static_cast<std::size_t>(n));
@@ -288,7 +292,9 @@ struct Engine::Impl {
     // max_tokens 0: the prompt was all there was to do.
     for (const Scheduled& s : scheduled) {
       Sequence& sequence = *s.sequence;
-      if (sequence.state != SequenceState::running || sequence.owner->request.max_tokens > 0 || sequence.num_to_run() > 0) continue;
+      if (sequence.state != SequenceState::running || sequence.owner->request.max_tokens > 0 ||
+          sequence.num_to_run() > 0)
+        continue;
       if (sequence.index == 0) deliver_prompt_rows(*sequence.owner);
       ChoiceOutput out;
       out.index = sequence.index;
@@ -306,7 +312,8 @@ struct Engine::Impl {
     if (failed) end_all(FinishReason::error, {Code::unavailable, "the engine has failed", {}});
     const std::vector<Scheduled>& scheduled = scheduler.schedule();
     if (scheduled.empty()) {
-      if (!requests.empty()) flight_recorder().record("stuck", {{"waiting", scheduler.num_waiting()}, {"running", scheduler.num_running()}});
+      if (!requests.empty())
+        flight_recorder().record("stuck", {{"waiting", scheduler.num_waiting()}, {"running", scheduler.num_running()}});
       HEARTH_CHECK(requests.empty());  // the scheduler's promise of progress
       scheduler.check_integrity();
       ended.clear();
@@ -426,10 +433,13 @@ Status Engine::submit(Request request) {
   if (num_prompt == 0) return invalid_argument("the prompt has no tokens; at least one is needed", "prompt");
   for (const std::int32_t id : request.prompt)
     if (id < 0 || id >= e.info.vocab_size)
-      return invalid_argument("token id " + std::to_string(id) + " is not in the vocabulary of " + std::to_string(e.info.vocab_size), "prompt");
+      return invalid_argument(
+          "token id " + std::to_string(id) + " is not in the vocabulary of " + std::to_string(e.info.vocab_size),
+          "prompt");
   if (request.n < 1) return invalid_argument("n is " + std::to_string(request.n) + "; it must be at least 1", "n");
   if (request.max_tokens < 0)
-    return invalid_argument("max_tokens is " + std::to_string(request.max_tokens) + "; it must not be negative", "max_tokens");
+    return invalid_argument("max_tokens is " + std::to_string(request.max_tokens) + "; it must not be negative",
+                            "max_tokens");
   const std::int64_t longest_prompt = e.config.max_model_len - (request.max_tokens > 0 ? 1 : 0);
   if (num_prompt > longest_prompt)
     return invalid_argument("the prompt has " + std::to_string(num_prompt) + " tokens and max_model_len is " +
@@ -441,7 +451,8 @@ Status Engine::submit(Request request) {
                                                    std::max<std::int64_t>(num_prompt, e.config.max_model_len - 1));
   if (const std::int64_t needed = e.scheduler.blocks_needed(most); needed > e.info.num_blocks)
     return invalid_argument("prompt and max_tokens need " + std::to_string(needed) + " cache blocks of " +
-                                std::to_string(e.info.block_tokens) + " tokens, and the cache has " + std::to_string(e.info.num_blocks),
+                                std::to_string(e.info.block_tokens) + " tokens, and the cache has " +
+                                std::to_string(e.info.num_blocks),
                             "max_tokens");
 
   std::lock_guard lock(e.mutex);
@@ -450,8 +461,11 @@ Status Engine::submit(Request request) {
   const std::int64_t waiting = std::int64_t{e.stats.num_waiting} + e.inbox_choices;
   if (waiting + request.n > e.config.max_queue)
     return {Code::resource_exhausted,
-            "the queue is full: " + std::to_string(waiting) + " of at most " + std::to_string(e.config.max_queue) + " are waiting", {}};
-  if (!e.live_ids.insert(request.id).second) return invalid_argument("a request with the id \"" + request.id + "\" is running", "request_id");
+            "the queue is full: " + std::to_string(waiting) + " of at most " + std::to_string(e.config.max_queue) +
+                " are waiting",
+            {}};
+  if (!e.live_ids.insert(request.id).second)
+    return invalid_argument("a request with the id \"" + request.id + "\" is running", "request_id");
   Message m;
   m.kind = Message::submit;
   m.arrival = e.clock.now_seconds();

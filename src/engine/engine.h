@@ -30,22 +30,22 @@ struct EngineConfig {
   std::int32_t max_num_seqs = 256;
   std::int32_t max_num_batched_tokens = 2048;
   bool enable_chunked_prefill = true;
-  std::int32_t long_prefill_token_threshold = 0;   // 0: off
+  std::int32_t long_prefill_token_threshold = 0;  // 0: off
   SchedulingPolicy policy = SchedulingPolicy::fcfs;
-  std::int32_t max_queue = 1 << 20;               // waiting choices
-  std::uint64_t seed = 0;                          // for requests without one
+  std::int32_t max_queue = 1 << 20;  // waiting choices
+  std::uint64_t seed = 0;            // for requests without one
 };
 
 struct EngineStats {
-  std::int32_t num_running = 0;      // choices in the running set
+  std::int32_t num_running = 0;  // choices in the running set
   std::int32_t num_waiting = 0;
   std::int32_t num_blocks = 0, num_free_blocks = 0;
   std::int32_t num_state_slots = 0, num_free_state_slots = 0;
   std::uint64_t num_steps = 0;
   std::uint64_t num_prompt_tokens = 0, num_generation_tokens = 0, num_preemptions = 0;
-  double last_step_seconds = 0;      // Clock time of the last completed step
-  double busy_seconds = 0;           // spent in Runner::step
-  double scheduler_seconds = 0;      // spent in the engine thread outside Runner::step, while there was work
+  double last_step_seconds = 0;  // Clock time of the last completed step
+  double busy_seconds = 0;       // spent in Runner::step
+  double scheduler_seconds = 0;  // spent in the engine thread outside Runner::step, while there was work
   bool alive = true;
 };
 
@@ -61,7 +61,7 @@ class Engine {
 
   // Ok: the sink will get its on_done. Otherwise the sink is never called.
   Status submit(Request request);
-  void abort(const std::string& request_id);                   // blocks are free within a step
+  void abort(const std::string& request_id);  // blocks are free within a step
   // A stop string was found in what was already delivered: the choice ends and nothing more is delivered for it (a token of the
   // step in flight may still come before the engine has heard). on_done follows when no choice is left.
   void stop_choice(const std::string& request_id, int index);

@@ -84,7 +84,8 @@ struct Rig {
   std::vector<StepBatch> batches;
   std::unique_ptr<Engine> engine;
 
-  explicit Rig(EngineConfig config = small_config(), RunnerInfo info = small_info(), std::int64_t throw_at = -1, EngineMetrics* metrics = nullptr) {
+  explicit Rig(EngineConfig config = small_config(), RunnerInfo info = small_info(), std::int64_t throw_at = -1,
+               EngineMetrics* metrics = nullptr) {
     HashRunnerConfig runner;
     runner.info = info;
     runner.clock = &clock;
@@ -105,14 +106,14 @@ TEST(Engine, DecodesComeBeforePrefillsUnderTheTokenBudget) {
   Rig rig(c);
   auto a = std::make_shared<Collect>(), b = std::make_shared<Collect>();
   ASSERT_TRUE(rig.engine->submit(ask("a", {1, 2, 3}, 4, a)).ok());
-  rig.engine->step();                                      // prefill of a
+  rig.engine->step();  // prefill of a
   ASSERT_TRUE(rig.engine->submit(ask("b", std::vector<std::int32_t>(10, 5), 2, b)).ok());
   rig.run();
   // a: 3 | then a decodes with 7 tokens of b | a decodes with b's last 3 | both decode
   ASSERT_EQ(rig.batches.size(), 4u);
   EXPECT_EQ(rig.batches[0].cu_seqlens_q, (std::vector<std::int32_t>{0, 3}));
   EXPECT_EQ(rig.batches[1].cu_seqlens_q, (std::vector<std::int32_t>{0, 1, 8}));
-  EXPECT_EQ(rig.batches[1].samples.size(), 1u);            // b has no token yet
+  EXPECT_EQ(rig.batches[1].samples.size(), 1u);  // b has no token yet
   EXPECT_EQ(rig.batches[2].cu_seqlens_q, (std::vector<std::int32_t>{0, 1, 4}));
   EXPECT_EQ(rig.batches[2].seq_lens, (std::vector<std::int32_t>{5, 10}));
   EXPECT_EQ(rig.batches[2].samples.size(), 2u);
@@ -134,7 +135,7 @@ TEST(Engine, WithoutChunkedPrefillAPromptWaitsForAStepThatHoldsIt) {
   ASSERT_TRUE(rig.engine->submit(ask("a", std::vector<std::int32_t>(10, 1), 1, a)).ok());
   ASSERT_TRUE(rig.engine->submit(ask("b", std::vector<std::int32_t>(10, 2), 1, b)).ok());
   rig.run();
-  ASSERT_EQ(rig.batches.size(), 2u);                       // 10 and 10, not 16 and 4
+  ASSERT_EQ(rig.batches.size(), 2u);  // 10 and 10, not 16 and 4
   EXPECT_EQ(rig.batches[0].token_ids.size(), 10u);
 }
 
@@ -145,7 +146,7 @@ TEST(Engine, ALongPromptTakesAtMostItsThreshold) {
   auto a = std::make_shared<Collect>();
   ASSERT_TRUE(rig.engine->submit(ask("a", std::vector<std::int32_t>(14, 1), 1, a)).ok());
   rig.run();
-  ASSERT_EQ(rig.batches.size(), 3u);                       // 6, 6, 2
+  ASSERT_EQ(rig.batches.size(), 3u);  // 6, 6, 2
   EXPECT_EQ(rig.batches[2].token_ids.size(), 2u);
 }
 
@@ -163,7 +164,7 @@ TEST(Engine, ThePriorityPolicyLetsABetterRequestTakeTheSeat) {
   rig.engine->step();
   ASSERT_TRUE(rig.engine->submit(h).ok());
   rig.engine->step();
-  EXPECT_EQ(high->tokens[0].size(), 1u);                   // at once
+  EXPECT_EQ(high->tokens[0].size(), 1u);  // at once
   rig.run();
   EXPECT_EQ(low->preemptions, 1);
   EXPECT_LT(high->times.last_token, low->times.last_token);
@@ -179,7 +180,7 @@ TEST(Engine, TheLastAdmittedIsPreemptedWhenBlocksRunOut) {
   c.max_model_len = 20;
   Rig rig(c, info);
   auto a = std::make_shared<Collect>(), b = std::make_shared<Collect>();
-  ASSERT_TRUE(rig.engine->submit(ask("a", {1, 2, 3, 4}, 13, a)).ok());   // ends with 16 computed: 4 blocks
+  ASSERT_TRUE(rig.engine->submit(ask("a", {1, 2, 3, 4}, 13, a)).ok());  // ends with 16 computed: 4 blocks
   ASSERT_TRUE(rig.engine->submit(ask("b", {5, 6, 7, 8}, 13, b)).ok());
   rig.run();
   EXPECT_EQ(a->preemptions, 0);
@@ -193,7 +194,7 @@ TEST(Engine, WhatCanNeverFitIsRefusedWithBothNumbers) {
   info.num_blocks = 4;
   Rig rig(small_config(), info);
   auto sink = std::make_shared<Collect>();
-  Status s = rig.engine->submit(ask("a", {1, 2, 3}, 20, sink));          // 22 tokens: 6 blocks
+  Status s = rig.engine->submit(ask("a", {1, 2, 3}, 20, sink));  // 22 tokens: 6 blocks
   EXPECT_EQ(s.code, Code::invalid_argument);
   EXPECT_NE(s.message.find("need 6 cache blocks of 4 tokens, and the cache has 4"), std::string::npos) << s.message;
   s = rig.engine->submit(ask("a", std::vector<std::int32_t>(32, 1), 1, sink));
@@ -218,7 +219,7 @@ TEST(Engine, TheQueueIsBounded) {
   EXPECT_EQ(rig.engine->stats().num_waiting, 3);
   EXPECT_EQ(rig.engine->submit(three).code, Code::resource_exhausted);
   rig.run();
-  EXPECT_TRUE(rig.engine->submit(ask("a", {1}, 1, sink)).ok());           // the id is free again
+  EXPECT_TRUE(rig.engine->submit(ask("a", {1}, 1, sink)).ok());  // the id is free again
   EXPECT_EQ(rig.engine->submit(ask("a", {1}, 1, sink)).param, "request_id");
 }
 
@@ -296,7 +297,7 @@ TEST(Engine, MetricsTellTheTimes) {
   auto a = std::make_shared<Collect>();
   ASSERT_TRUE(rig.engine->submit(ask("a", {1, 2}, 3, a)).ok());
   rig.clock.advance(0.5);
-  rig.run();                                               // three steps of 1 s
+  rig.run();  // three steps of 1 s
   EXPECT_EQ(metrics.steps, 3);
   EXPECT_DOUBLE_EQ(metrics.request.queue_seconds, 0.5);
   EXPECT_DOUBLE_EQ(metrics.request.prefill_seconds, 1.0);
@@ -379,7 +380,8 @@ TEST(EngineThread, AnIdleEngineSleeps) {
   auto cpu_seconds = [] {
     rusage u{};
     getrusage(RUSAGE_SELF, &u);
-    return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
   };
   const double before = cpu_seconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));

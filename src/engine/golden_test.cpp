@@ -41,7 +41,7 @@ void continue_greedily(const std::string& folder, const std::string& goldens) {
   d.max_batch_tokens = 48;
   d.max_seqs = 4;
   d.max_model_len = 400;
-  d.num_blocks = 30;                       // the longest needs 23
+  d.num_blocks = 30;  // the longest needs 23
   d.num_state_slots = 4;
   EngineConfig e;
   e.max_model_len = 400;
@@ -73,9 +73,15 @@ void continue_greedily(const std::string& folder, const std::string& goldens) {
   EXPECT_GT(preemptions, 0);
 }
 
-TEST(EngineGolden, TinyMoeContinuations) { continue_greedily("qwen3_5_moe_tiny/bf16", "qwen3_5_moe_tiny/goldens_bf16/goldens.json"); }
-TEST(EngineGolden, TinyMoeFp8Continuations) { continue_greedily("qwen3_5_moe_tiny/fp8", "qwen3_5_moe_tiny/goldens_fp8/goldens.json"); }
-TEST(EngineGolden, TinyDenseContinuations) { continue_greedily("qwen3_5_dense_tiny", "qwen3_5_dense_tiny/goldens/goldens.json"); }
+TEST(EngineGolden, TinyMoeContinuations) {
+  continue_greedily("qwen3_5_moe_tiny/bf16", "qwen3_5_moe_tiny/goldens_bf16/goldens.json");
+}
+TEST(EngineGolden, TinyMoeFp8Continuations) {
+  continue_greedily("qwen3_5_moe_tiny/fp8", "qwen3_5_moe_tiny/goldens_fp8/goldens.json");
+}
+TEST(EngineGolden, TinyDenseContinuations) {
+  continue_greedily("qwen3_5_dense_tiny", "qwen3_5_dense_tiny/goldens/goldens.json");
+}
 
 }  // namespace
 }  // namespace hearth

@@ -8,7 +8,9 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-bool inside(std::span<const float> logits, std::int32_t id) { return id >= 0 && static_cast<std::size_t>(id) < logits.size(); }
+bool inside(std::span<const float> logits, std::int32_t id) {
+  return id >= 0 && static_cast<std::size_t>(id) < logits.size();
+}
 
 void ban(std::span<float> logits, std::int32_t id) {
   if (inside(logits, id)) logits[static_cast<std::size_t>(id)] = kNever;
@@ -18,13 +20,16 @@ bool penalises(const SamplingParams& p) {
   return p.repetition_penalty != 1.0f || p.frequency_penalty != 0.0f || p.presence_penalty != 0.0f;
 }
 
-bool below_min_tokens(const SampleRow& row) { return static_cast<std::int64_t>(row.output.size()) < row.params->min_tokens; }
+bool below_min_tokens(const SampleRow& row) {
+  return static_cast<std::int64_t>(row.output.size()) < row.params->min_tokens;
+}
 
 }  // namespace
 
 bool LogitEdits::any(const SampleRow& row) {
   const SamplingParams& p = *row.params;
-  return !p.allowed_token_ids.empty() || !p.bad_words.empty() || below_min_tokens(row) || !p.logit_bias.empty() || penalises(p);
+  return !p.allowed_token_ids.empty() || !p.bad_words.empty() || below_min_tokens(row) || !p.logit_bias.empty() ||
+         penalises(p);
 }
 
 void LogitEdits::allow_only(std::span<float> logits, const std::vector<std::int32_t>& ids) {

@@ -32,8 +32,8 @@ class LogitEdits {
   void allow_only(std::span<float> logits, const std::vector<std::int32_t>& ids);
   void penalise(std::span<float> logits, const SampleRow& row);
 
-  std::vector<std::int32_t> counts_;           // [V] of output ids
-  std::vector<char> in_prompt_;                // [V]
+  std::vector<std::int32_t> counts_;                   // [V] of output ids
+  std::vector<char> in_prompt_;                        // [V]
   std::vector<std::int32_t> output_ids_, prompt_ids_;  // distinct
   std::vector<std::pair<std::int32_t, float>> kept_;
 };

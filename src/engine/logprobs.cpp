@@ -14,10 +14,12 @@ TokenOutput LogprobReader::read(std::span<const float> row, float max, std::int3
   out.logprob = value(row[static_cast<std::size_t>(token)]);
   out.rank = rank_in_row(row, token);
   if (top > 0) {
-    gather_top_k(row, static_cast<std::int32_t>(std::min<std::size_t>(static_cast<std::size_t>(top), row.size())), best_);
+    gather_top_k(row, static_cast<std::int32_t>(std::min<std::size_t>(static_cast<std::size_t>(top), row.size())),
+                 best_);
     std::sort(best_.begin(), best_.end(), better);
     out.top.reserve(best_.size());
-    for (std::size_t i = 0; i < best_.size(); ++i) out.top.push_back({best_[i].id, value(best_[i].logit), static_cast<int>(i) + 1});
+    for (std::size_t i = 0; i < best_.size(); ++i)
+      out.top.push_back({best_[i].id, value(best_[i].logit), static_cast<int>(i) + 1});
   }
   return out;
 }

@@ -36,14 +36,16 @@ Result<MemoryPlan> plan_memory(const MemoryNeeds& needs, std::int64_t budget_byt
   const std::int64_t fixed = plan.total();
   if (fixed > budget_bytes)
     return Status{Code::resource_exhausted,
-                  fmt::format("the model needs {} without any cache (weights {}, activations {}, logits {}, workspace {}, other {}), and {} may be used",
-                              format_bytes(fixed), format_bytes(plan.weights), format_bytes(plan.activations), format_bytes(plan.logits),
-                              format_bytes(plan.workspace), format_bytes(plan.other), format_bytes(budget_bytes)),
+                  fmt::format("the model needs {} without any cache (weights {}, activations {}, logits {}, workspace "
+                              "{}, other {}), and {} may be used",
+                              format_bytes(fixed), format_bytes(plan.weights), format_bytes(plan.activations),
+                              format_bytes(plan.logits), format_bytes(plan.workspace), format_bytes(plan.other),
+                              format_bytes(budget_bytes)),
                   {}};
   if (needs.cache_bytes > budget_bytes - fixed)
     return Status{Code::resource_exhausted,
-                  fmt::format("a cache of {} was asked for; the model needs {} beside it, and {} may be used", format_bytes(needs.cache_bytes),
-                              format_bytes(fixed), format_bytes(budget_bytes)),
+                  fmt::format("a cache of {} was asked for; the model needs {} beside it, and {} may be used",
+                              format_bytes(needs.cache_bytes), format_bytes(fixed), format_bytes(budget_bytes)),
                   "kv_cache_memory_bytes"};
   Result<CachePlan> cache = plan_cache(needs.cache, needs.cache_bytes > 0 ? needs.cache_bytes : budget_bytes - fixed);
   if (!cache) return cache.status();
@@ -56,13 +58,16 @@ Result<MemoryPlan> plan_memory(const MemoryNeeds& needs, std::int64_t budget_byt
 std::vector<std::string> MemoryPlan::lines(std::int32_t block_tokens) const {
   std::vector<std::string> out;
   auto line = [&](std::string_view name, std::int64_t bytes, const std::string& note) {
-    if (bytes > 0) out.push_back(fmt::format("{:<12} {:>11}{}{}", name, format_bytes(bytes), note.empty() ? "" : "  ", note));
+    if (bytes > 0)
+      out.push_back(fmt::format("{:<12} {:>11}{}{}", name, format_bytes(bytes), note.empty() ? "" : "  ", note));
   };
   line("weights", weights, "");
   line("kv_cache", kv_cache,
        fmt::format("{} blocks of {} tokens: {:.1f} sequences of {} tokens at once", cache.num_blocks, block_tokens,
                    cache.concurrency(block_tokens), cache.max_model_len));
-  line("state", state, fmt::format("{} slots of {}", cache.num_state_slots, format_bytes(cache.num_state_slots > 0 ? state / cache.num_state_slots : 0)));
+  line("state", state,
+       fmt::format("{} slots of {}", cache.num_state_slots,
+                   format_bytes(cache.num_state_slots > 0 ? state / cache.num_state_slots : 0)));
   line("activations", activations, "");
   line("logits", logits, "");
   line("workspace", workspace, "");

@@ -26,12 +26,12 @@ namespace hearth {
 
 struct MemoryNeeds {
   std::int64_t weights = 0;
-  std::int64_t activations = 0;          // without the logits
+  std::int64_t activations = 0;  // without the logits
   std::int64_t logits = 0;
-  std::int64_t workspace = 0;            // Ops::workspace_bytes
-  std::int64_t other = 0;                // step tensors, the program itself
+  std::int64_t workspace = 0;  // Ops::workspace_bytes
+  std::int64_t other = 0;      // step tensors, the program itself
   CacheNeeds cache;
-  std::int64_t cache_bytes = 0;          // KV and state together; 0: as much as is useful and fits
+  std::int64_t cache_bytes = 0;  // KV and state together; 0: as much as is useful and fits
 };
 
 struct MemoryPlan {

@@ -60,8 +60,8 @@ void Nucleus::weigh() {
 
 // Keeps the fewest best candidates whose weights reach `wanted`. Halves the range that holds the border each time.
 void Nucleus::keep_mass(double wanted) {
-  std::size_t low = 0, high = kept_.size();   // the number to keep is in (low, high]
-  double below = 0;                           // weight of [0, low)
+  std::size_t low = 0, high = kept_.size();  // the number to keep is in (low, high]
+  double below = 0;                          // weight of [0, low)
   auto at = [&](std::size_t i) { return kept_.begin() + static_cast<std::ptrdiff_t>(i); };
   while (high - low > 1) {
     const std::size_t middle = low + (high - low) / 2;
@@ -88,7 +88,7 @@ std::int32_t Nucleus::draw(double u) const {
       left -= static_cast<double>(w.weight);
       if (left < 0) return w.candidate.id;
     }
-    return kept_.back().candidate.id;         // rounding only
+    return kept_.back().candidate.id;  // rounding only
   }
   std::size_t chunk = 0;
   while (chunk + 1 < sums_.size() && left >= sums_[chunk]) left -= sums_[chunk++];

@@ -30,14 +30,14 @@ class Nucleus {
  private:
   struct Weighted {
     Candidate candidate;
-    float weight = 0;                // exp(logit − max)
+    float weight = 0;  // exp(logit − max)
   };
-  void weigh();                      // kept_ and total_ from gathered_
+  void weigh();  // kept_ and total_ from gathered_
   void keep_mass(double wanted);
 
   std::span<const float> row_;
   float max_ = 0;
-  bool whole_ = true;                // nothing was cut: draw from the row by chunk sums
+  bool whole_ = true;  // nothing was cut: draw from the row by chunk sums
   double total_ = 0;
   std::vector<double> sums_;
   std::vector<Candidate> gathered_;

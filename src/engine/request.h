@@ -22,21 +22,21 @@ struct TokenLogprob {
 // One chosen (or prompt) token with what was asked about it.
 struct TokenOutput {
   std::int32_t token = 0;
-  float logprob = 0;                 // valid when logprobs >= 0
+  float logprob = 0;  // valid when logprobs >= 0
   int rank = 0;
-  std::vector<TokenLogprob> top;     // the k best, best first
+  std::vector<TokenLogprob> top;  // the k best, best first
 };
 
 // What one step gave one choice. The last one of a choice has finish != none.
 struct ChoiceOutput {
-  int index = 0;                     // 0 … n-1
-  std::vector<TokenOutput> tokens;   // may be empty on the last
+  int index = 0;                    // 0 … n-1
+  std::vector<TokenOutput> tokens;  // may be empty on the last
   FinishReason finish = FinishReason::none;
-  std::int32_t stop_token = -1;      // the id that ended it, when one did
-  Status error;                      // with FinishReason::error
+  std::int32_t stop_token = -1;  // the id that ended it, when one did
+  Status error;                  // with FinishReason::error
 };
 
-struct RequestTimes {                // Clock seconds
+struct RequestTimes {  // Clock seconds
   double arrival = 0, first_scheduled = 0, first_token = 0, last_token = 0;
 };
 
@@ -56,8 +56,8 @@ struct Request {
   std::vector<std::int32_t> prompt;  // at least one token
   SamplingParams sampling;
   int n = 1;
-  int max_tokens = 16;               // 0 only with prompt_logprobs: the prompt is computed, nothing is generated
-  int priority = 0;                  // lower first, under the priority policy
+  int max_tokens = 16;  // 0 only with prompt_logprobs: the prompt is computed, nothing is generated
+  int priority = 0;     // lower first, under the priority policy
   std::shared_ptr<OutputSink> sink;
 };
 

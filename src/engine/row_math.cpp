@@ -28,8 +28,8 @@ HEARTH_INLINE F8 load(const float* p) {
 template <class F, class I>
 HEARTH_INLINE F exp_lanes(F t, I) {
   const F low = t < -87.0f ? F{} - 87.0f : t;
-  const F n = (low * 1.44269504f + 12582912.0f) - 12582912.0f;   // adding 1.5·2^23 rounds to the nearest integer
-  const F r = (low - n * 0.693359375f) + n * 2.12194440e-4f;      // ln2 in two parts
+  const F n = (low * 1.44269504f + 12582912.0f) - 12582912.0f;  // adding 1.5·2^23 rounds to the nearest integer
+  const F r = (low - n * 0.693359375f) + n * 2.12194440e-4f;    // ln2 in two parts
   F p = F{} + 1.98412698e-4f;
   p = p * r + 1.38888889e-3f;
   p = p * r + 8.33333333e-3f;
@@ -132,7 +132,7 @@ HEARTH_INLINE std::int32_t rank_body(const float* x, std::size_t n, std::size_t 
   const float value = x[index];
   I8 count{};
   std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) count -= load(x + i) > value;    // true is −1
+  for (; i + kLanes <= n; i += kLanes) count -= load(x + i) > value;  // true is −1
   std::int32_t rank = 1;
   for (std::size_t j = 0; j < kLanes; ++j) rank += count[j];
   for (; i < n; ++i) rank += x[i] > value ? 1 : 0;
@@ -162,7 +162,11 @@ HEARTH_INLINE void visit_above(const float* x, std::size_t n, Limit limit, Take 
 HEARTH_INLINE void at_least_body(const float* x, std::size_t n, float threshold, std::vector<Candidate>& out) {
   // x >= threshold is x > the float below it.
   const float limit = threshold == -kInf ? -kInf : std::nextafter(threshold, -kInf);
-  visit_above(x, n, [&] { return limit; }, [&](std::size_t i) { out.push_back({x[i], static_cast<std::int32_t>(i)}); });
+  visit_above(
+      x, n, [&] { return limit; },
+      [&](std::size_t i) {
+        out.push_back({x[i], static_cast<std::int32_t>(i)});
+      });
 }
 
 HEARTH_INLINE void top_k_body(const float* x, std::size_t n, std::size_t k, std::vector<Candidate>& out) {
@@ -171,13 +175,14 @@ HEARTH_INLINE void top_k_body(const float* x, std::size_t n, std::size_t k, std:
   auto shrink = [&] {
     std::nth_element(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(k) - 1, out.end(), better);
     out.resize(k);
-    limit = out[k - 1].logit;   // later ids lose a tie with it
+    limit = out[k - 1].logit;  // later ids lose a tie with it
   };
-  visit_above(x, n, [&] { return limit; },
-              [&](std::size_t i) {
-                out.push_back({x[i], static_cast<std::int32_t>(i)});
-                if (out.size() >= room) shrink();
-              });
+  visit_above(
+      x, n, [&] { return limit; },
+      [&](std::size_t i) {
+        out.push_back({x[i], static_cast<std::int32_t>(i)});
+        if (out.size() >= room) shrink();
+      });
   if (out.size() > k) shrink();
 }
 
@@ -187,9 +192,9 @@ bool has_avx2() {
   static const bool has = __builtin_cpu_supports("avx2") != 0;
   return has;
 }
-#define HEARTH_TWICE(result, name, body, params, args)                      \
-  [[gnu::target("avx2")]] result name##_avx2 params { return body args; }   \
-  result name##_base params { return body args; }                           \
+#define HEARTH_TWICE(result, name, body, params, args)                    \
+  [[gnu::target("avx2")]] result name##_avx2 params { return body args; } \
+  result name##_base params { return body args; }                         \
   result name params { return has_avx2() ? name##_avx2 args : name##_base args; }
 #else
 #define HEARTH_TWICE(result, name, body, params, args) \
@@ -198,12 +203,16 @@ bool has_avx2() {
 
 HEARTH_TWICE(RowScan, do_scan, scan_body, (const float* x, std::size_t n), (x, n))
 HEARTH_TWICE(double, do_sum, sum_body, (const float* x, std::size_t n, float max), (x, n, max))
-HEARTH_TWICE(double, do_chunks, chunks_body, (const float* x, std::size_t n, float max, double* sums), (x, n, max, sums))
-HEARTH_TWICE(double, do_candidates, candidates_body, (const Candidate* c, std::size_t n, float max, float* w), (c, n, max, w))
+HEARTH_TWICE(double, do_chunks, chunks_body, (const float* x, std::size_t n, float max, double* sums),
+             (x, n, max, sums))
+HEARTH_TWICE(double, do_candidates, candidates_body, (const Candidate* c, std::size_t n, float max, float* w),
+             (c, n, max, w))
 HEARTH_TWICE(void, do_divide, divide_body, (float* x, std::size_t n, float d), (x, n, d))
 HEARTH_TWICE(std::int32_t, do_rank, rank_body, (const float* x, std::size_t n, std::size_t index), (x, n, index))
-HEARTH_TWICE(void, do_at_least, at_least_body, (const float* x, std::size_t n, float t, std::vector<Candidate>& out), (x, n, t, out))
-HEARTH_TWICE(void, do_top_k, top_k_body, (const float* x, std::size_t n, std::size_t k, std::vector<Candidate>& out), (x, n, k, out))
+HEARTH_TWICE(void, do_at_least, at_least_body, (const float* x, std::size_t n, float t, std::vector<Candidate>& out),
+             (x, n, t, out))
+HEARTH_TWICE(void, do_top_k, top_k_body, (const float* x, std::size_t n, std::size_t k, std::vector<Candidate>& out),
+             (x, n, k, out))
 
 }  // namespace
 

@@ -12,9 +12,9 @@
 namespace hearth {
 
 struct RowScan {
-  float max = 0;                 // -inf when every number is
-  std::int32_t argmax = 0;       // the lowest index that holds it
-  bool finite = true;            // no NaN, no Inf
+  float max = 0;            // -inf when every number is
+  std::int32_t argmax = 0;  // the lowest index that holds it
+  bool finite = true;       // no NaN, no Inf
 };
 
 // max and argmax mean nothing when a NaN is there.
@@ -44,7 +44,9 @@ void divide_row(std::span<float> row, float divisor);
 std::int32_t rank_in_row(std::span<const float> row, std::int32_t index);
 
 // Best first: higher logit, then lower id.
-inline bool better(const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; }
+inline bool better(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
 
 // Every id with logit >= threshold (and above −inf), ids ascending.
 void gather_at_least(std::span<const float> row, float threshold, std::vector<Candidate>& out);

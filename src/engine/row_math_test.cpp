@@ -83,7 +83,8 @@ TEST(RowMath, SumsRanksAndBestAgreeWithSorting) {
     std::vector<Candidate> best;
     gather_top_k(row, k, best);
     std::sort(best.begin(), best.end(), better);
-    const auto finite = static_cast<std::size_t>(std::count_if(row.begin(), row.end(), [](float x) { return x > -kInf; }));
+    const auto finite =
+        static_cast<std::size_t>(std::count_if(row.begin(), row.end(), [](float x) { return x > -kInf; }));
     ASSERT_EQ(best.size(), std::min(static_cast<std::size_t>(k), finite));
     for (std::size_t i = 0; i < best.size(); ++i) EXPECT_EQ(best[i].id, sorted[i].id);
 

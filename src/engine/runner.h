@@ -20,40 +20,40 @@ namespace hearth {
 
 // A row of the step whose logits are wanted.
 struct SampleRow {
-  std::int32_t row = 0;                          // index into token_ids
+  std::int32_t row = 0;  // index into token_ids
   const SamplingParams* params = nullptr;
-  std::span<const std::int32_t> prompt;          // for penalties and bad words
-  std::span<const std::int32_t> output;          // generated so far
-  std::uint64_t seed = 0;                        // draws use (seed, output.size())
-  bool sample = true;                            // false: only the log-probability of `target` (prompt logprobs)
-  std::int32_t target = -1;                      // with sample == false: the prompt token that follows
+  std::span<const std::int32_t> prompt;  // for penalties and bad words
+  std::span<const std::int32_t> output;  // generated so far
+  std::uint64_t seed = 0;                // draws use (seed, output.size())
+  bool sample = true;                    // false: only the log-probability of `target` (prompt logprobs)
+  std::int32_t target = -1;              // with sample == false: the prompt token that follows
 };
 
 struct StepBatch {
-  std::vector<std::int32_t> token_ids;       // [T]
-  std::vector<std::int32_t> positions;       // [T]
-  std::vector<std::int32_t> slot_mapping;    // [T]
-  std::vector<std::int32_t> cu_seqlens_q;    // [B + 1]
-  std::vector<std::int32_t> seq_lens;        // [B]
-  std::vector<std::int32_t> state_slots;     // [B]; -1 when the model has no recurrent state
-  std::vector<std::int32_t> block_tables;    // [B, max_blocks], padded with 0
+  std::vector<std::int32_t> token_ids;     // [T]
+  std::vector<std::int32_t> positions;     // [T]
+  std::vector<std::int32_t> slot_mapping;  // [T]
+  std::vector<std::int32_t> cu_seqlens_q;  // [B + 1]
+  std::vector<std::int32_t> seq_lens;      // [B]
+  std::vector<std::int32_t> state_slots;   // [B]; -1 when the model has no recurrent state
+  std::vector<std::int32_t> block_tables;  // [B, max_blocks], padded with 0
   std::int32_t max_blocks = 0;
-  std::vector<SampleRow> samples;            // in row order
+  std::vector<SampleRow> samples;  // in row order
 };
 
 struct SampledRow {
   TokenOutput token;
-  Status error;                              // not ok: this row could not be sampled
+  Status error;  // not ok: this row could not be sampled
 };
 
 struct RunnerInfo {
   std::int32_t vocab_size = 0;
-  std::int32_t block_tokens = 16;            // N
-  std::int32_t num_blocks = 0;               // P; block 0 is usable like any other
-  std::int32_t num_state_slots = 0;          // 0: the model has no recurrent state
-  std::int32_t max_batch_tokens = 0;         // T of the largest step
-  std::int32_t max_seqs = 0;                 // B of the largest step
-  std::int32_t max_logit_rows = 0;           // samples of the largest step, at least max_seqs; 0: no limit
+  std::int32_t block_tokens = 16;     // N
+  std::int32_t num_blocks = 0;        // P; block 0 is usable like any other
+  std::int32_t num_state_slots = 0;   // 0: the model has no recurrent state
+  std::int32_t max_batch_tokens = 0;  // T of the largest step
+  std::int32_t max_seqs = 0;          // B of the largest step
+  std::int32_t max_logit_rows = 0;    // samples of the largest step, at least max_seqs; 0: no limit
 };
 
 class Runner {

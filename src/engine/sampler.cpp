@@ -27,8 +27,9 @@ SampledRow Sampler::sample(std::span<float> logits, const SampleRow& row) {
   if (!raw.finite) {
     const auto bad = std::find_if(logits.begin(), logits.end(), [](float x) { return !std::isfinite(x); });
     return failed({Code::internal,
-                   std::string("the model gave ") + (infinite(*bad) ? "an infinite number" : "NaN") + " as the logit of token " +
-                       std::to_string(bad - logits.begin()) + " at output position " + std::to_string(row.output.size()),
+                   std::string("the model gave ") + (infinite(*bad) ? "an infinite number" : "NaN") +
+                       " as the logit of token " + std::to_string(bad - logits.begin()) + " at output position " +
+                       std::to_string(row.output.size()),
                    {}});
   }
   const bool as_logits = mode_ == LogprobsMode::raw_logits || mode_ == LogprobsMode::processed_logits;
@@ -51,8 +52,9 @@ SampledRow Sampler::sample(std::span<float> logits, const SampleRow& row) {
     edits_.apply(logits, row);
     now = scan_row(logits);
     if (std::isnan(now.max) || infinite(now.max))
-      return failed(invalid_argument("no token is left to choose: allowed_token_ids, bad_words and min_tokens exclude every one",
-                                     p.allowed_token_ids.empty() ? "bad_words" : "allowed_token_ids"));
+      return failed(
+          invalid_argument("no token is left to choose: allowed_token_ids, bad_words and min_tokens exclude every one",
+                           p.allowed_token_ids.empty() ? "bad_words" : "allowed_token_ids"));
   }
   std::int32_t chosen = now.argmax;
   float max = now.max;

@@ -63,7 +63,7 @@ TEST(Sampler, GreedyTakesTheLargestAndTheLowestOfTies) {
 
 TEST(Sampler, AllowedIds) {
   Asked a;
-  a.params.allowed_token_ids = {0, 2, 99};   // 99 is not in the row
+  a.params.allowed_token_ids = {0, 2, 99};  // 99 is not in the row
   EXPECT_EQ(a.token({1, 5, 2}), 2);
 }
 
@@ -71,14 +71,14 @@ TEST(Sampler, BadWordsOfOneAndOfSeveralTokens) {
   Asked a;
   a.params.bad_words = {{1}};
   EXPECT_EQ(a.token({1, 5, 2}), 2);
-  a.params.bad_words = {{0, 2, 1}};          // 1 is banned right after 0, 2
+  a.params.bad_words = {{0, 2, 1}};  // 1 is banned right after 0, 2
   a.prompt = {0, 2};
-  EXPECT_EQ(a.token({1, 5, 2}), 1);          // the prompt does not count
+  EXPECT_EQ(a.token({1, 5, 2}), 1);  // the prompt does not count
   a.output = {0, 2};
   EXPECT_EQ(a.token({1, 5, 2}), 2);
   a.output = {2, 0};
   EXPECT_EQ(a.token({1, 5, 2}), 1);
-  a.output = {2};                            // shorter than the prefix
+  a.output = {2};  // shorter than the prefix
   EXPECT_EQ(a.token({1, 5, 2}), 1);
 }
 
@@ -93,38 +93,38 @@ TEST(Sampler, MinTokensMasksEosAndStopIdsUntilReached) {
   a.output = {0, 0};
   EXPECT_EQ(a.token({1, 5, 4}), 1);
   a.output = {};
-  a.params.ignore_eos = true;                // eos ends nothing, so it is a token like any other
+  a.params.ignore_eos = true;  // eos ends nothing, so it is a token like any other
   EXPECT_EQ(a.token({1, 5, 4}), 1);
 }
 
 TEST(Sampler, LogitBias) {
   Asked a;
   a.params.logit_bias = {{0, 4.5f}, {1, -0.25f}, {-1, 9.0f}, {3, 9.0f}};
-  EXPECT_EQ(a.token({1, 5, 2}), 0);          // 5.5 against 4.75
+  EXPECT_EQ(a.token({1, 5, 2}), 0);  // 5.5 against 4.75
 }
 
 TEST(Sampler, RepetitionPenaltyDividesPositiveAndMultipliesNegative) {
   Asked a;
   a.params.repetition_penalty = 2;
   a.prompt = {1, 1};
-  EXPECT_EQ(a.token({2.4f, 5, 2}), 1);       // 2.5: once, not once an occurrence
+  EXPECT_EQ(a.token({2.4f, 5, 2}), 1);  // 2.5: once, not once an occurrence
   EXPECT_EQ(a.token({2.6f, 5, 2}), 0);
   a.output = {0, 0};
   a.prompt = {};
-  EXPECT_EQ(a.token({-1, -1.9f, -2.1f}), 1); // −2 against −1.9
+  EXPECT_EQ(a.token({-1, -1.9f, -2.1f}), 1);  // −2 against −1.9
   EXPECT_EQ(a.token({-1, -2.1f, -2.2f}), 0);
 }
 
 TEST(Sampler, FrequencyPenaltyCountsAndPresencePenaltyDoesNot) {
   Asked a;
   a.output = {1, 1, 1};
-  a.prompt = {0, 0, 0, 0, 0, 0, 0, 0};       // the prompt does not count
+  a.prompt = {0, 0, 0, 0, 0, 0, 0, 0};  // the prompt does not count
   a.params.frequency_penalty = 1;
-  EXPECT_EQ(a.token({2.1f, 5, 0}), 0);       // 5 − 3
+  EXPECT_EQ(a.token({2.1f, 5, 0}), 0);  // 5 − 3
   EXPECT_EQ(a.token({1.9f, 5, 0}), 1);
   a.params.frequency_penalty = 0;
   a.params.presence_penalty = 1;
-  EXPECT_EQ(a.token({3.9f, 5, 0}), 1);       // 5 − 1
+  EXPECT_EQ(a.token({3.9f, 5, 0}), 1);  // 5 − 1
   EXPECT_EQ(a.token({4.1f, 5, 0}), 0);
 }
 
@@ -137,7 +137,7 @@ TEST(Sampler, RepetitionComesBeforeFrequencyAndBiasBeforeBoth) {
   EXPECT_EQ(a.token({3.2f, 8, 0}), 0);
   EXPECT_EQ(a.token({2.8f, 8, 0}), 1);
   a.params.frequency_penalty = 0;
-  a.params.logit_bias = {{1, 4.0f}};         // (8 + 4) / 2 = 6, not 8
+  a.params.logit_bias = {{1, 4.0f}};  // (8 + 4) / 2 = 6, not 8
   EXPECT_EQ(a.token({6.5f, 8, 0}), 0);
 }
 
@@ -153,12 +153,12 @@ TEST(Sampler, PenaltiesLeaveNoTraceForTheNextRow) {
   row.prompt = prompt;
   row.output = history;
   std::vector<float> logits{1, 8, 3, 0.5f};
-  EXPECT_EQ(sampler.sample(logits, row).token.token, 1);   // 0.25, 1, −0.25, 0.5
+  EXPECT_EQ(sampler.sample(logits, row).token.token, 1);  // 0.25, 1, −0.25, 0.5
   row.prompt = row.output = {};
   logits = {1, 8, 3, 0.5f};
   EXPECT_EQ(sampler.sample(logits, row).token.token, 1);
   row.output = history;
-  logits = {1, 2, 3, 0.5f};                                 // 1, −0.5, −0.25, 0.5
+  logits = {1, 2, 3, 0.5f};  // 1, −0.5, −0.25, 0.5
   EXPECT_EQ(sampler.sample(logits, row).token.token, 0);
 }
 
@@ -177,7 +177,7 @@ TEST(Sampler, TopK) {
   a.params.top_k = 4;
   EXPECT_EQ(a.possible(kFour), (Ids{0, 1, 2, 3}));
   a.params.top_k = 1;
-  EXPECT_EQ(a.possible({2, 2, 2}, 50), (Ids{0}));           // ties: the lowest id
+  EXPECT_EQ(a.possible({2, 2, 2}, 50), (Ids{0}));  // ties: the lowest id
 }
 
 TEST(Sampler, TopP) {
@@ -192,13 +192,13 @@ TEST(Sampler, TopP) {
   a.params.top_p = 0.999f;
   EXPECT_EQ(a.possible(kFour), (Ids{0, 1, 2, 3}));
   a.params.top_p = 1e-9f;
-  EXPECT_EQ(a.possible(kFour, 50), (Ids{1}));               // at least one
+  EXPECT_EQ(a.possible(kFour, 50), (Ids{1}));  // at least one
 }
 
 TEST(Sampler, MinPIsRelativeToTheBest) {
   Asked a;
   a.params.temperature = 1;
-  a.params.min_p = 0.25f;                                   // 0.125 and more
+  a.params.min_p = 0.25f;  // 0.125 and more
   EXPECT_EQ(a.possible(kFour), (Ids{0, 1, 3}));
   a.params.min_p = 1.0f;
   EXPECT_EQ(a.possible(kFour, 50), (Ids{1}));
@@ -208,20 +208,20 @@ TEST(Sampler, MinPIsRelativeToTheBest) {
 TEST(Sampler, TopPSeesWhatTopKLeft) {
   Asked a;
   a.params.temperature = 1;
-  a.params.top_k = 2;                                       // .625 .375 after renormalising
+  a.params.top_k = 2;  // .625 .375 after renormalising
   a.params.top_p = 0.6f;
   EXPECT_EQ(a.possible(kFour, 200), (Ids{1}));
   a.params.top_p = 0.7f;
   EXPECT_EQ(a.possible(kFour), (Ids{1, 3}));
   a.params.top_k = 0;
-  a.params.min_p = 0.25f;                                   // .526 .316 .158
+  a.params.min_p = 0.25f;  // .526 .316 .158
   a.params.top_p = 0.83f;
   EXPECT_EQ(a.possible(kFour), (Ids{1, 3}));
 }
 
 TEST(Sampler, TemperatureComesBeforeTheCuts) {
   Asked a;
-  a.params.temperature = 2;                                 // .5 .3 .15 .05 → ratios √: 1 .775 .548 .316
+  a.params.temperature = 2;  // .5 .3 .15 .05 → ratios √: 1 .775 .548 .316
   a.params.min_p = 0.5f;
   EXPECT_EQ(a.possible(kFour), (Ids{0, 1, 3}));
   a.params.temperature = 1;
@@ -248,25 +248,30 @@ TEST(Sampler, CutsAgreeWithSorting) {
     std::sort(sorted.begin(), sorted.end(), better);
     const double best = static_cast<double>(sorted[0].logit);
     auto weight = [&](const Candidate& c) { return std::exp(static_cast<double>(c.logit) - best); };
-    if (p.min_p > 0) std::erase_if(sorted, [&](const Candidate& c) { return weight(c) < static_cast<double>(p.min_p); });
-    if (p.top_k > 0 && sorted.size() > static_cast<std::size_t>(p.top_k)) sorted.resize(static_cast<std::size_t>(p.top_k));
+    if (p.min_p > 0)
+      std::erase_if(sorted, [&](const Candidate& c) { return weight(c) < static_cast<double>(p.min_p); });
+    if (p.top_k > 0 && sorted.size() > static_cast<std::size_t>(p.top_k))
+      sorted.resize(static_cast<std::size_t>(p.top_k));
     double total = 0, sum = 0;
     for (const Candidate& c : sorted) total += weight(c);
     std::size_t keep = 0;
-    while (keep < sorted.size() && (keep == 0 || sum < static_cast<double>(p.top_p) * total)) sum += weight(sorted[keep++]);
+    while (keep < sorted.size() && (keep == 0 || sum < static_cast<double>(p.top_p) * total))
+      sum += weight(sorted[keep++]);
 
     Nucleus nucleus;
     nucleus.cut(row, scan_row(row).max, p);
     std::vector<float> masked = row;
     nucleus.mask(masked);
-    const auto left = static_cast<std::size_t>(std::count_if(masked.begin(), masked.end(), [](float x) { return x > -kInf; }));
+    const auto left =
+        static_cast<std::size_t>(std::count_if(masked.begin(), masked.end(), [](float x) { return x > -kInf; }));
     if (p.top_p < 1) {
       // A border that falls within rounding of a cut may go either way.
       EXPECT_LE(left > keep ? left - keep : keep - left, 1u);
     } else if (p.min_p == 0 || p.top_k > 0) {
       EXPECT_EQ(left, keep);
     }
-    for (std::size_t i = 0; i + 1 < std::min(left, keep); ++i) EXPECT_GT(masked[static_cast<std::size_t>(sorted[i].id)], -kInf);
+    for (std::size_t i = 0; i + 1 < std::min(left, keep); ++i)
+      EXPECT_GT(masked[static_cast<std::size_t>(sorted[i].id)], -kInf);
   }
 }
 
@@ -296,7 +301,8 @@ TEST(Sampler, DrawsFollowTheDistribution) {
     if (top_k > 0) sorted.resize(static_cast<std::size_t>(top_k));
     std::vector<double> p(row.size(), 0);
     double total = 0;
-    for (const Candidate& c : sorted) total += p[static_cast<std::size_t>(c.id)] = std::exp(static_cast<double>(c.logit) / 0.7);
+    for (const Candidate& c : sorted)
+      total += p[static_cast<std::size_t>(c.id)] = std::exp(static_cast<double>(c.logit) / 0.7);
     for (double& x : p) x /= total;
     const int draws = 200000;
     std::vector<int> counts(row.size(), 0);
@@ -305,7 +311,9 @@ TEST(Sampler, DrawsFollowTheDistribution) {
       ++counts[static_cast<std::size_t>(a.token(row))];
     }
     for (std::size_t i = 0; i < p.size(); ++i) {
-      if (p[i] == 0) { ASSERT_EQ(counts[i], 0); }
+      if (p[i] == 0) {
+        ASSERT_EQ(counts[i], 0);
+      }
     }
     // Degrees of freedom d = tokens − 1: chi² has mean d and deviation √2d; 4 deviations.
     const double d = static_cast<double>(sorted.size()) - 1;
@@ -382,7 +390,7 @@ TEST(Sampler, LogprobsAtTemperatureAreOfTheModel) {
 TEST(Sampler, ProcessedLogprobsSeeEverything) {
   Asked a;
   a.mode = LogprobsMode::processed_logprobs;
-  a.params.temperature = 0.5f;               // squares: .25 .09 | .0225 .0025 cut
+  a.params.temperature = 0.5f;  // squares: .25 .09 | .0225 .0025 cut
   a.params.top_k = 2;
   a.params.logprobs = 4;
   const TokenOutput t = a.sample(kFour).token;
@@ -439,7 +447,8 @@ TEST(Sampler, NanAndInfFailTheRow) {
   EXPECT_EQ(row.error.code, Code::internal);
   EXPECT_NE(row.error.message.find("NaN as the logit of token 1"), std::string::npos) << row.error.message;
   row = a.sample({1, 2, kInf});
-  EXPECT_NE(row.error.message.find("an infinite number as the logit of token 2"), std::string::npos) << row.error.message;
+  EXPECT_NE(row.error.message.find("an infinite number as the logit of token 2"), std::string::npos)
+      << row.error.message;
   EXPECT_FALSE(a.sample({-kInf, 2, 1}).error.ok());
   a.params.debug_poison_nan = true;
   EXPECT_FALSE(a.sample({1, 2, 3}).error.ok());

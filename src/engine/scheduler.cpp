@@ -105,7 +105,8 @@ void Scheduler::take(Sequence& sequence, std::int32_t num_tokens) {
   const std::int32_t begin = sequence.num_computed, end = begin + num_tokens;
   tokens_left_ -= num_tokens;
   if (sequence.gathers_prompt_rows())
-    rows_left_ -= std::max(0, std::min(end, sequence.num_prompt() - 1) - std::max(begin, sequence.owner->next_prompt_row));
+    rows_left_ -=
+        std::max(0, std::min(end, sequence.num_prompt() - 1) - std::max(begin, sequence.owner->next_prompt_row));
   if (end == sequence.num_tokens()) --rows_left_;
   scheduled_.push_back({&sequence, num_tokens});
 }

@@ -27,15 +27,15 @@ namespace hearth {
 
 struct Scheduled {
   Sequence* sequence = nullptr;
-  std::int32_t num_tokens = 0;         // tokens [num_computed, num_computed + num_tokens) run
+  std::int32_t num_tokens = 0;  // tokens [num_computed, num_computed + num_tokens) run
 };
 
 class Scheduler {
  public:
   Scheduler(const EngineConfig& config, const RunnerInfo& info);
 
-  void add(Sequence& sequence);        // to the waiting queue
-  void remove(Sequence& sequence);     // wherever it is; what it holds is free afterwards
+  void add(Sequence& sequence);     // to the waiting queue
+  void remove(Sequence& sequence);  // wherever it is; what it holds is free afterwards
   // The next step, decodes first; empty when nothing is left to run. Valid until the next call.
   const std::vector<Scheduled>& schedule();
   // After the step: the tokens of schedule() are computed.
@@ -58,7 +58,8 @@ class Scheduler {
   };
   void preempt_worst();
   void preempt_for_priority();
-  bool fits(const Sequence& sequence, std::int32_t free_blocks, std::int32_t num_running, std::int32_t free_slots) const;
+  bool fits(const Sequence& sequence, std::int32_t free_blocks, std::int32_t num_running,
+            std::int32_t free_slots) const;
   std::int32_t chunk(const Sequence& sequence) const;
   void take(Sequence& sequence, std::int32_t num_tokens);
   void admit(Sequence& sequence);
@@ -69,10 +70,10 @@ class Scheduler {
   StatePool states_;
   BetterRank better_;
   std::set<Sequence*, BetterRank> waiting_;
-  std::vector<Sequence*> running_;     // best rank first
+  std::vector<Sequence*> running_;  // best rank first
   std::vector<Scheduled> scheduled_;
-  std::int32_t tokens_left_ = 0;       // of this step
-  std::int32_t rows_left_ = 0;         // logit rows of this step
+  std::int32_t tokens_left_ = 0;  // of this step
+  std::int32_t rows_left_ = 0;    // logit rows of this step
   int num_preempted_ = 0;
   int num_admitted_ = 0;
 };

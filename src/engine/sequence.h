@@ -29,10 +29,10 @@ struct RequestState {
   bool was_scheduled = false, had_token = false;   // times.first_scheduled, times.first_token are set
   std::vector<std::unique_ptr<Sequence>> choices;  // n of them
   std::vector<ChoiceStats> choice_stats;
-  int num_live = 0;                                // choices that have not ended
+  int num_live = 0;  // choices that have not ended
   int num_cached_tokens = 0;
   int num_preemptions = 0;
-  std::int32_t num_prompt_told = 0;                // prompt tokens already told to the metrics
+  std::int32_t num_prompt_told = 0;  // prompt tokens already told to the metrics
   // Prompt logprobs: row p says how likely prompt[p + 1] was. Choice 0 gathers them; the others wait for it.
   std::int32_t next_prompt_row = 0;
   std::vector<TokenOutput> prompt_rows;
@@ -46,9 +46,9 @@ enum class SequenceState { waiting, running, ended };
 
 struct Sequence {
   RequestState* owner = nullptr;
-  int index = 0;                       // choice
+  int index = 0;  // choice
   SequenceState state = SequenceState::waiting;
-  std::vector<std::int32_t> tokens;    // empty until first admitted, so that waiting choices cost nothing
+  std::vector<std::int32_t> tokens;  // empty until first admitted, so that waiting choices cost nothing
   std::int32_t num_computed = 0;
   BlockTable table;
   std::int32_t state_slot = -1;
@@ -60,7 +60,9 @@ struct Sequence {
   std::int32_t num_output() const { return num_tokens() - num_prompt(); }
   std::int32_t num_to_run() const { return num_tokens() - num_computed; }
   std::span<const std::int32_t> prompt() const { return {tokens.data(), static_cast<std::size_t>(num_prompt())}; }
-  std::span<const std::int32_t> output() const { return std::span(tokens).subspan(static_cast<std::size_t>(num_prompt())); }
+  std::span<const std::int32_t> output() const {
+    return std::span(tokens).subspan(static_cast<std::size_t>(num_prompt()));
+  }
   // Gathers prompt logprobs in what it still computes.
   bool gathers_prompt_rows() const { return index == 0 && owner->wants_prompt_rows(); }
   // Must let choice 0 finish its prompt first.

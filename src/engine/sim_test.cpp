@@ -30,8 +30,9 @@ TEST(Simulation, EverySeededScheduleHolds) {
   }
   set_log_level(LogLevel::info);
   RecordProperty("preemptions", static_cast<int>(sum.num_preemptions));
-  std::printf("%llu schedules: %lld requests, %lld steps, %lld tokens, %lld preemptions\n", static_cast<unsigned long long>(schedules),
-              static_cast<long long>(sum.num_requests), static_cast<long long>(sum.num_steps), static_cast<long long>(sum.num_tokens),
+  std::printf("%llu schedules: %lld requests, %lld steps, %lld tokens, %lld preemptions\n",
+              static_cast<unsigned long long>(schedules), static_cast<long long>(sum.num_requests),
+              static_cast<long long>(sum.num_steps), static_cast<long long>(sum.num_tokens),
               static_cast<long long>(sum.num_preemptions));
   if (schedules >= 1000) {  // the pools are tiny enough
     EXPECT_GT(sum.num_preemptions, static_cast<std::int64_t>(schedules) / 10);

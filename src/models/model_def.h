@@ -22,10 +22,10 @@ class Binder;
 // Cache geometry, all a planner needs to know.
 struct CacheSpec {
   int num_kv_layers = 0;
-  std::int64_t num_kv_heads = 0;    // G
-  std::int64_t head_dim = 0;        // K
-  int num_state_layers = 0;         // linear-attention layers
-  std::int64_t conv_channels = 0;   // C; state [3, C] f32 a layer and slot
+  std::int64_t num_kv_heads = 0;                             // G
+  std::int64_t head_dim = 0;                                 // K
+  int num_state_layers = 0;                                  // linear-attention layers
+  std::int64_t conv_channels = 0;                            // C; state [3, C] f32 a layer and slot
   std::int64_t state_heads = 0, state_dk = 0, state_dv = 0;  // [Hv, Dk, Dv] f32 a layer and slot
 
   std::int64_t kv_elems_per_token() const { return 2 * num_kv_layers * num_kv_heads * head_dim; }
@@ -35,8 +35,8 @@ struct CacheSpec {
 };
 
 struct ModelInfo {
-  std::string architecture;         // "qwen3_5_moe"
-  std::int64_t vocab_size = 0;      // rows of the logits
+  std::string architecture;     // "qwen3_5_moe"
+  std::int64_t vocab_size = 0;  // rows of the logits
   std::int64_t hidden_size = 0;
   int num_layers = 0;
   std::int64_t max_position_embeddings = 0;

@@ -3,8 +3,8 @@
 //   each layer   r ← r + mixer(norm(r));   r ← r + mlp(norm(r))        norms are zero-centred: (1 + w)
 //
 // Source    docs/models/qwen3_5_moe.md
-#include "checkpoint/hf_config.h"
 #include "models/common/qwen3_5.h"
+#include "checkpoint/hf_config.h"
 
 namespace hearth {
 namespace {

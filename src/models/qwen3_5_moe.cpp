@@ -22,7 +22,8 @@ class Qwen3_5Moe final : public Qwen3_5Model {
             get_count(text_, "shared_expert_intermediate_size"),
             true};
     if (moe_.num_experts_per_tok > moe_.num_experts)
-      config_error("num_experts_per_tok", "at most num_experts " + std::to_string(moe_.num_experts), std::to_string(moe_.num_experts_per_tok));
+      config_error("num_experts_per_tok", "at most num_experts " + std::to_string(moe_.num_experts),
+                   std::to_string(moe_.num_experts_per_tok));
   }
 
  private:

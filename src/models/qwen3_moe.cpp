@@ -22,11 +22,13 @@ class Qwen3Moe final : public DecoderModel {
     moe_.intermediate_size = get_count(text_, "moe_intermediate_size");
     moe_.renormalise = get_bool(text_, "norm_topk_prob", false);
     if (moe_.num_experts_per_tok > moe_.num_experts)
-      config_error("num_experts_per_tok", "at most num_experts " + std::to_string(moe_.num_experts), std::to_string(moe_.num_experts_per_tok));
+      config_error("num_experts_per_tok", "at most num_experts " + std::to_string(moe_.num_experts),
+                   std::to_string(moe_.num_experts_per_tok));
     const std::int64_t step = get_count(text_, "decoder_sparse_step", 1);
     const Json* dense = find_key(text_, "mlp_only_layers");
     for (int i = 0; i < info_.num_layers; ++i)
-      sparse_.push_back((i + 1) % step == 0 && (dense == nullptr || std::find(dense->begin(), dense->end(), i) == dense->end()));
+      sparse_.push_back((i + 1) % step == 0 &&
+                        (dense == nullptr || std::find(dense->begin(), dense->end(), i) == dense->end()));
     if (std::find(sparse_.begin(), sparse_.end(), false) != sparse_.end()) get_count(text_, "intermediate_size");
   }
 
@@ -36,8 +38,10 @@ class Qwen3Moe final : public DecoderModel {
     a.qk_norm = true;
     a.qkv_bias = a.o_bias = attention_bias_;
     DecoderLayer l = bind_attention_layer(b, prefix, a, i);
-    if (sparse_[static_cast<std::size_t>(i)]) l.moe = bind_moe(b, prefix + "mlp.", moe_);
-    else l.mlp = bind_mlp(b, prefix + "mlp.", hidden_size_, intermediate_size_);
+    if (sparse_[static_cast<std::size_t>(i)])
+      l.moe = bind_moe(b, prefix + "mlp.", moe_);
+    else
+      l.mlp = bind_mlp(b, prefix + "mlp.", hidden_size_, intermediate_size_);
     return l;
   }
 

@@ -4,7 +4,8 @@
 
 namespace hearth {
 
-Attention bind_attention(Binder& b, const std::string& prefix, const AttentionConfig& g, Tensor inv_freq, int cache_index) {
+Attention bind_attention(Binder& b, const std::string& prefix, const AttentionConfig& g, Tensor inv_freq,
+                         int cache_index) {
   HEARTH_CHECK(!g.output_gate || g.qk_norm);  // the norm also takes the query half out of [query | gate]
   Attention a;
   a.config = g;

@@ -30,11 +30,12 @@ struct Attention {
   AttentionConfig config;
   Linear q_proj, k_proj, v_proj, o_proj;
   std::optional<Norm> q_norm, k_norm;
-  Tensor inv_freq;       // [R / 2], shared by all layers
-  int cache_index = 0;   // which KV cache
+  Tensor inv_freq;      // [R / 2], shared by all layers
+  int cache_index = 0;  // which KV cache
 };
 
-Attention bind_attention(Binder& b, const std::string& prefix, const AttentionConfig& config, Tensor inv_freq, int cache_index);
+Attention bind_attention(Binder& b, const std::string& prefix, const AttentionConfig& config, Tensor inv_freq,
+                         int cache_index);
 Tensor attention(const Ctx& c, const Attention& a, Tensor x, const StepInput& in, const StepCaches& caches);
 
 }  // namespace hearth

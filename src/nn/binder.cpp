@@ -118,9 +118,11 @@ void Binder::finish() const {
     if (++count <= 5) left.push_back(t.name);
   }
   if (count == 0) return;
-  throw StartupError(fmt::format("{} tensor{} of the checkpoint belong{} to nothing in this model: {}{}", count, count == 1 ? "" : "s",
-                                 count == 1 ? "s" : "", fmt::join(left, ", "), count > left.size() ? ", …" : ""),
-                     source_.where(*first), "the weights do not belong to this config.json, or the model has parts that are not supported");
+  throw StartupError(
+      fmt::format("{} tensor{} of the checkpoint belong{} to nothing in this model: {}{}", count, count == 1 ? "" : "s",
+                  count == 1 ? "s" : "", fmt::join(left, ", "), count > left.size() ? ", …" : ""),
+      source_.where(*first),
+      "the weights do not belong to this config.json, or the model has parts that are not supported");
 }
 
 }  // namespace hearth

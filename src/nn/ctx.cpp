@@ -49,14 +49,16 @@ Ctx::Gates Ctx::gdn_gates(Tensor a, Tensor b, Tensor a_log, Tensor dt_bias) cons
   return out;
 }
 
-Tensor Ctx::gated_delta_rule(Tensor q, Tensor k, Tensor v, Gates gates, Tensor state, HeadMap map, const Batch& batch) const {
+Tensor Ctx::gated_delta_rule(Tensor q, Tensor k, Tensor v, Gates gates, Tensor state, HeadMap map,
+                             const Batch& batch) const {
   Tensor y = make({v.dim(0), v.dim(1), v.dim(2)});
   if (ops_) ops_->gated_delta_rule(y, q, k, v, gates.g, gates.beta, state, map, batch);
   return y;
 }
 
 Ctx::Routing Ctx::router_topk(Tensor logits, std::int64_t num_experts_per_tok, bool renormalise) const {
-  Routing out{make(DType::f32, {logits.dim(0), num_experts_per_tok}), make(DType::i32, {logits.dim(0), num_experts_per_tok})};
+  Routing out{make(DType::f32, {logits.dim(0), num_experts_per_tok}),
+              make(DType::i32, {logits.dim(0), num_experts_per_tok})};
   if (ops_) ops_->router_topk(out.weights, out.ids, logits, renormalise);
   return out;
 }

@@ -41,16 +41,17 @@ class Ctx {
 
   // ---- new tensors -----------------------------------------------------------------------------------------------------
   Tensor embed(Tensor ids, const Matrix& table) const;
-  Tensor rms_norm(Tensor x, Tensor w, float eps) const;                // contiguous, whatever x's strides
+  Tensor rms_norm(Tensor x, Tensor w, float eps) const;  // contiguous, whatever x's strides
   Tensor linear(Tensor x, const Matrix& w, Tensor bias = {}) const;
   template <std::size_t n>
-  std::array<Tensor, n> linear_many(Tensor x, const std::array<const Matrix*, n>& ws, const std::array<Tensor, n>& biases = {}) const {
+  std::array<Tensor, n> linear_many(Tensor x, const std::array<const Matrix*, n>& ws,
+                                    const std::array<Tensor, n>& biases = {}) const {
     std::array<Tensor, n> outs;
     for (std::size_t i = 0; i < n; ++i) outs[i] = make({x.dim(0), ws[i]->rows});
     if (ops_) ops_->linear_many(outs, x, ws, biases);
     return outs;
   }
-  Tensor silu_mul(Tensor gate, Tensor up) const;                       // in gate's place
+  Tensor silu_mul(Tensor gate, Tensor up) const;  // in gate's place
   Tensor gather_rows(Tensor x, Tensor rows) const;
   Tensor attention(Tensor q, const KvCache& cache, const Batch& batch, float scale) const;
   Tensor causal_conv1d(Tensor u, Tensor w, Tensor state, const Batch& batch) const;
@@ -58,7 +59,8 @@ class Ctx {
     Tensor g, beta;
   };
   Gates gdn_gates(Tensor a, Tensor b, Tensor a_log, Tensor dt_bias) const;
-  Tensor gated_delta_rule(Tensor q, Tensor k, Tensor v, Gates gates, Tensor state, HeadMap map, const Batch& batch) const;
+  Tensor gated_delta_rule(Tensor q, Tensor k, Tensor v, Gates gates, Tensor state, HeadMap map,
+                          const Batch& batch) const;
   struct Routing {
     Tensor weights, ids;
   };

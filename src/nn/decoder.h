@@ -17,18 +17,18 @@ namespace hearth {
 
 struct DecoderLayer {
   Norm input_layernorm;
-  std::optional<Attention> self_attn;         // one of these two
+  std::optional<Attention> self_attn;  // one of these two
   std::optional<GatedDeltaNet> linear_attn;
   Norm post_attention_layernorm;
-  std::optional<Mlp> mlp;                     // one of these two
+  std::optional<Mlp> mlp;  // one of these two
   std::optional<Moe> moe;
 };
 
 struct Decoder {
-  Matrix embed_tokens;                        // [V, D]
+  Matrix embed_tokens;  // [V, D]
   std::vector<DecoderLayer> layers;
   Norm norm;
-  Matrix lm_head;                             // [V, D]; may be embed_tokens
+  Matrix lm_head;  // [V, D]; may be embed_tokens
 };
 
 // Logits [L, V] f32 of in.logit_rows.

@@ -7,7 +7,8 @@ namespace {
 constexpr float kL2Eps = 1e-6f;
 }
 
-GatedDeltaNet bind_gated_delta_net(Binder& b, const std::string& prefix, const GatedDeltaNetConfig& g, int state_index) {
+GatedDeltaNet bind_gated_delta_net(Binder& b, const std::string& prefix, const GatedDeltaNetConfig& g,
+                                   int state_index) {
   GatedDeltaNet n;
   n.config = g;
   const std::int64_t D = g.hidden_size, C = g.conv_channels(), values = g.num_v_heads * g.head_v_dim;
@@ -30,8 +31,8 @@ Tensor gated_delta_net(const Ctx& c, const GatedDeltaNet& n, Tensor x, const Ste
   Tensor out = c.make({T, g.hidden_size});
   const auto scope = c.scope();
 
-  const auto [u, z, b, a] = c.linear_many<4>(
-      x, {&n.in_proj_qkv.weight, &n.in_proj_z.weight, &n.in_proj_b.weight, &n.in_proj_a.weight});
+  const auto [u, z, b, a] =
+      c.linear_many<4>(x, {&n.in_proj_qkv.weight, &n.in_proj_z.weight, &n.in_proj_b.weight, &n.in_proj_a.weight});
   Tensor qkv = c.causal_conv1d(u, n.conv1d, caches.conv_state_of(n.state_index), in.batch);
   Tensor q = qkv.slice(1, 0, keys).heads(g.num_k_heads);
   Tensor k = qkv.slice(1, keys, 2 * keys).heads(g.num_k_heads);

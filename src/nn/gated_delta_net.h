@@ -30,13 +30,14 @@ struct GatedDeltaNetConfig {
 struct GatedDeltaNet {
   GatedDeltaNetConfig config;
   Linear in_proj_qkv, in_proj_z, in_proj_b, in_proj_a, out_proj;
-  Tensor conv1d;           // [C, 4]
-  Tensor a_log, dt_bias;   // [Hv]
-  Norm norm;               // [Dv]
-  int state_index = 0;     // which conv and recurrent state
+  Tensor conv1d;          // [C, 4]
+  Tensor a_log, dt_bias;  // [Hv]
+  Norm norm;              // [Dv]
+  int state_index = 0;    // which conv and recurrent state
 };
 
-GatedDeltaNet bind_gated_delta_net(Binder& b, const std::string& prefix, const GatedDeltaNetConfig& config, int state_index);
+GatedDeltaNet bind_gated_delta_net(Binder& b, const std::string& prefix, const GatedDeltaNetConfig& config,
+                                   int state_index);
 Tensor gated_delta_net(const Ctx& c, const GatedDeltaNet& n, Tensor x, const StepInput& in, const StepCaches& caches);
 
 }  // namespace hearth

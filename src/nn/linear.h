@@ -9,8 +9,8 @@
 namespace hearth {
 
 struct Linear {
-  Matrix weight;   // [out, in]
-  Tensor bias;     // [out], or null data
+  Matrix weight;  // [out, in]
+  Tensor bias;    // [out], or null data
 };
 
 inline Linear bind_linear(Binder& b, const std::string& name, std::int64_t out, std::int64_t in, bool bias = false) {

@@ -15,7 +15,8 @@ struct Mlp {
 };
 
 inline Mlp bind_mlp(Binder& b, const std::string& prefix, std::int64_t D, std::int64_t F) {
-  return {bind_linear(b, prefix + "gate_proj", F, D), bind_linear(b, prefix + "up_proj", F, D), bind_linear(b, prefix + "down_proj", D, F)};
+  return {bind_linear(b, prefix + "gate_proj", F, D), bind_linear(b, prefix + "up_proj", F, D),
+          bind_linear(b, prefix + "down_proj", D, F)};
 }
 
 inline Tensor mlp(const Ctx& c, const Mlp& m, Tensor x) {

@@ -16,13 +16,13 @@ namespace hearth {
 
 struct MoeConfig {
   std::int64_t hidden_size = 0, num_experts = 0, num_experts_per_tok = 0, intermediate_size = 0;
-  std::int64_t shared_intermediate_size = 0;   // 0: no shared expert
+  std::int64_t shared_intermediate_size = 0;  // 0: no shared expert
   bool renormalise = true;
 };
 
 struct Moe {
   MoeConfig config;
-  Linear gate;                                 // the router
+  Linear gate;  // the router
   Experts experts;
   std::optional<Mlp> shared_expert;
   Linear shared_expert_gate;

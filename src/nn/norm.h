@@ -9,7 +9,7 @@
 namespace hearth {
 
 struct Norm {
-  Tensor weight;   // [n]
+  Tensor weight;  // [n]
   float eps = 0;
 };
 

@@ -10,9 +10,11 @@ namespace {
 
 // Wavelengths below original / high_freq_factor stay, above original / low_freq_factor are stretched by factor.
 void scale_llama3(std::vector<float>& inv_freq, const Json& rope) {
-  const double factor = get_double(rope, "factor"), low = get_double(rope, "low_freq_factor"), high = get_double(rope, "high_freq_factor");
+  const double factor = get_double(rope, "factor"), low = get_double(rope, "low_freq_factor"),
+               high = get_double(rope, "high_freq_factor");
   const double original = get_double(rope, "original_max_position_embeddings");
-  if (!(factor > 0) || !(high > low) || !(low > 0)) config_error("rope_scaling", "factor > 0 and high_freq_factor > low_freq_factor > 0", dump_json(rope));
+  if (!(factor > 0) || !(high > low) || !(low > 0))
+    config_error("rope_scaling", "factor > 0 and high_freq_factor > low_freq_factor > 0", dump_json(rope));
   for (float& f : inv_freq) {
     const double wavelength = 2 * std::numbers::pi / static_cast<double>(f);
     if (wavelength < original / high) continue;
@@ -32,7 +34,8 @@ std::vector<float> rope_inv_freq(const Json& text, std::int64_t head_dim) {
   const double partial = get_double(rope, "partial_rotary_factor", get_double(text, "partial_rotary_factor", 1.0));
   const auto rotary = static_cast<std::int64_t>(static_cast<double>(head_dim) * partial);
   if (rotary < 2 || rotary % 2 != 0 || rotary > head_dim)
-    config_error("partial_rotary_factor", "an even number of rotated dimensions, at most head_dim", std::to_string(rotary));
+    config_error("partial_rotary_factor", "an even number of rotated dimensions, at most head_dim",
+                 std::to_string(rotary));
   const auto theta = static_cast<float>(get_double(rope, "rope_theta"));
   if (!(theta > 0)) config_error("rope_theta", "a positive number", std::to_string(theta));
   std::vector<float> inv_freq;
@@ -54,7 +57,8 @@ std::vector<float> rope_inv_freq(const Json& text, std::int64_t head_dim) {
       config_error("rope_freq_factors", std::to_string(inv_freq.size()) + " numbers", dump_json(*factors));
     for (std::size_t i = 0; i < inv_freq.size(); ++i) {
       const Json& factor = (*factors)[i];
-      if (!factor.is_number() || !(factor.get<float>() > 0)) config_error("rope_freq_factors", "positive numbers", dump_json(factor));
+      if (!factor.is_number() || !(factor.get<float>() > 0))
+        config_error("rope_freq_factors", "positive numbers", dump_json(factor));
       inv_freq[i] /= factor.get<float>();
     }
   }

@@ -8,8 +8,8 @@
 namespace hearth {
 
 struct StepInput {
-  Tensor token_ids;    // [T] i32
-  Tensor logit_rows;   // [L] i32: rows whose logits are wanted; L may be 0
+  Tensor token_ids;   // [T] i32
+  Tensor logit_rows;  // [L] i32: rows whose logits are wanted; L may be 0
   Batch batch;
 };
 
@@ -21,8 +21,12 @@ struct StepCaches {
   std::vector<Tensor> recurrent_state;  // [slots, Hv, Dk, Dv] f32
 
   KvCache kv_of(int i) const { return kv.empty() ? KvCache{} : kv.at(static_cast<std::size_t>(i)); }
-  Tensor conv_state_of(int i) const { return conv_state.empty() ? Tensor{} : conv_state.at(static_cast<std::size_t>(i)); }
-  Tensor recurrent_state_of(int i) const { return recurrent_state.empty() ? Tensor{} : recurrent_state.at(static_cast<std::size_t>(i)); }
+  Tensor conv_state_of(int i) const {
+    return conv_state.empty() ? Tensor{} : conv_state.at(static_cast<std::size_t>(i));
+  }
+  Tensor recurrent_state_of(int i) const {
+    return recurrent_state.empty() ? Tensor{} : recurrent_state.at(static_cast<std::size_t>(i));
+  }
 };
 
 }  // namespace hearth

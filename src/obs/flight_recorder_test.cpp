@@ -26,7 +26,8 @@ TEST(FlightRecorder, KeepsTheLastEventsOldestFirst) {
   for (int i = 0; i < 300; ++i) r.record("step", {{"n", i}, {"twice", 2 * i}});
   const std::string s = dumped(r);
   EXPECT_EQ(s.find("n=43 "), std::string::npos);
-  EXPECT_NE(s.find("the last 256 of 300 recorded events\n  #44 step n=44 twice=88\n"), std::string::npos) << s.substr(0, 200);
+  EXPECT_NE(s.find("the last 256 of 300 recorded events\n  #44 step n=44 twice=88\n"), std::string::npos)
+      << s.substr(0, 200);
   EXPECT_NE(s.find("#299 step n=299 twice=598\n"), std::string::npos);
 }
 

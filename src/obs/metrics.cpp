@@ -19,7 +19,7 @@ namespace hearth {
 namespace {
 
 using Buckets = prometheus::Histogram::BucketBoundaries;
-enum class Kind { gauge, counter, tokens, count, iteration, ttft, per_token, latency };   // the last six are histograms
+enum class Kind { gauge, counter, tokens, count, iteration, ttft, per_token, latency };  // the last six are histograms
 
 struct Row {
   Metric metric;
@@ -87,14 +87,18 @@ Buckets token_buckets(int max_model_len) {
 
 Buckets buckets_of(Kind kind, int max_model_len) {
   switch (kind) {
-    case Kind::count: return {1, 2, 5, 10, 20};
-    case Kind::iteration: return {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
+    case Kind::count:
+      return {1, 2, 5, 10, 20};
+    case Kind::iteration:
+      return {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
     case Kind::ttft:
       return {.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560};
-    case Kind::per_token: return {.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80};
+    case Kind::per_token:
+      return {.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80};
     case Kind::latency:
       return {.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680};
-    default: return token_buckets(max_model_len);
+    default:
+      return token_buckets(max_model_len);
   }
 }
 
@@ -113,7 +117,8 @@ class ModelSeriesImpl final : public ModelSeries {
         if (row.kind == Kind::gauge) {
           slot.gauges.push_back(&prometheus::BuildGauge().Name(row.name).Help(row.help).Register(registry).Add(labels));
         } else if (row.kind == Kind::counter) {
-          slot.counters.push_back(&prometheus::BuildCounter().Name(row.name).Help(row.help).Register(registry).Add(labels));
+          slot.counters.push_back(
+              &prometheus::BuildCounter().Name(row.name).Help(row.help).Register(registry).Add(labels));
         } else {
           slot.histogram = &prometheus::BuildHistogram().Name(row.name).Help(row.help).Register(registry).Add(
               labels, buckets_of(row.kind, max_model_len));
@@ -149,7 +154,8 @@ class ModelSeriesImpl final : public ModelSeries {
   std::array<Slot, static_cast<std::size_t>(Metric::kCount)> slots_;
 };
 
-constexpr std::array<std::string_view, 6> kUncountedRoutes = {"/metrics", "/health", "/load", "/ping", "/version", "/server_info"};
+constexpr std::array<std::string_view, 6> kUncountedRoutes = {"/metrics", "/health",  "/load",
+                                                              "/ping",    "/version", "/server_info"};
 constexpr std::array<std::string_view, 7> kMethods = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"};
 
 }  // namespace
@@ -157,13 +163,20 @@ constexpr std::array<std::string_view, 7> kMethods = {"GET", "HEAD", "POST", "PU
 struct Metrics::Impl {
   prometheus::Registry registry{prometheus::Registry::InsertBehavior::Merge};
   ProcessMetrics process;
-  prometheus::Family<prometheus::Counter>& requests =
-      prometheus::BuildCounter().Name("http_requests_total").Help("Requests by route, method and class of status.").Register(registry);
+  prometheus::Family<prometheus::Counter>& requests = prometheus::BuildCounter()
+                                                          .Name("http_requests_total")
+                                                          .Help("Requests by route, method and class of status.")
+                                                          .Register(registry);
   prometheus::Family<prometheus::Histogram>& duration = prometheus::BuildHistogram()
-      .Name("http_request_duration_seconds").Help("Time to the end of the answer, few buckets.").Register(registry);
-  prometheus::Histogram& duration_highr = prometheus::BuildHistogram()
-      .Name("http_request_duration_highr_seconds").Help("Time to the end of the answer, many buckets.").Register(registry)
-      .Add({}, Buckets{.01, .025, .05, .075, .1, .25, .5, .75, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 7.5, 10, 30, 60});
+                                                            .Name("http_request_duration_seconds")
+                                                            .Help("Time to the end of the answer, few buckets.")
+                                                            .Register(registry);
+  prometheus::Histogram& duration_highr =
+      prometheus::BuildHistogram()
+          .Name("http_request_duration_highr_seconds")
+          .Help("Time to the end of the answer, many buckets.")
+          .Register(registry)
+          .Add({}, Buckets{.01, .025, .05, .075, .1, .25, .5, .75, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 7.5, 10, 30, 60});
   prometheus::Family<prometheus::Summary>& request_size =
       prometheus::BuildSummary().Name("http_request_size_bytes").Help("Bytes of requests.").Register(registry);
   prometheus::Family<prometheus::Summary>& response_size =
@@ -180,8 +193,12 @@ std::unique_ptr<ModelSeries> Metrics::add_model(const std::string& model_name, i
   prometheus::Labels labels(cache_config.begin(), cache_config.end());
   labels["model_name"] = model_name;
   labels["engine"] = "0";
-  prometheus::BuildGauge().Name("vllm:cache_config_info").Help("Settings of the cache, as labels.").Register(impl_->registry)
-      .Add(labels).Set(1);
+  prometheus::BuildGauge()
+      .Name("vllm:cache_config_info")
+      .Help("Settings of the cache, as labels.")
+      .Register(impl_->registry)
+      .Add(labels)
+      .Set(1);
   return series;
 }
 
@@ -190,13 +207,16 @@ void Metrics::http_request(std::string_view route, std::string_view method, int 
   if (std::find(kUncountedRoutes.begin(), kUncountedRoutes.end(), route) != kUncountedRoutes.end()) return;
   // A client must not be able to make series: unknown routes and methods share one each.
   const std::string handler = route.empty() ? "none" : std::string(route);
-  const std::string verb = std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end() ? std::string(method) : "other";
+  const std::string verb =
+      std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end() ? std::string(method) : "other";
   const std::string group = status == 0 ? "none" : std::to_string(status / 100) + "xx";
   impl_->requests.Add({{"handler", handler}, {"method", verb}, {"status", group}}).Increment();
   impl_->duration.Add({{"handler", handler}, {"method", verb}}, Buckets{.1, .5, 1}).Observe(seconds);
   impl_->duration_highr.Observe(seconds);
-  impl_->request_size.Add({{"handler", handler}}, prometheus::Summary::Quantiles{}).Observe(static_cast<double>(request_bytes));
-  impl_->response_size.Add({{"handler", handler}}, prometheus::Summary::Quantiles{}).Observe(static_cast<double>(response_bytes));
+  impl_->request_size.Add({{"handler", handler}}, prometheus::Summary::Quantiles{})
+      .Observe(static_cast<double>(request_bytes));
+  impl_->response_size.Add({{"handler", handler}}, prometheus::Summary::Quantiles{})
+      .Observe(static_cast<double>(response_bytes));
 }
 
 std::string Metrics::text() const {

@@ -16,17 +16,44 @@ namespace hearth {
 
 enum class Metric {
   // gauges
-  num_requests_running, num_requests_waiting, num_requests_waiting_by_reason, num_requests_swapped,
-  kv_cache_usage_perc, gpu_cache_usage_perc, engine_sleep_state,
+  num_requests_running,
+  num_requests_waiting,
+  num_requests_waiting_by_reason,
+  num_requests_swapped,
+  kv_cache_usage_perc,
+  gpu_cache_usage_perc,
+  engine_sleep_state,
   // counters
-  prefix_cache_queries, prefix_cache_hits, gpu_prefix_cache_queries, gpu_prefix_cache_hits,
-  external_prefix_cache_queries, external_prefix_cache_hits, mm_cache_queries, mm_cache_hits,
-  num_preemptions, prompt_tokens, prompt_tokens_cached, generation_tokens, prompt_tokens_by_source, request_success,
+  prefix_cache_queries,
+  prefix_cache_hits,
+  gpu_prefix_cache_queries,
+  gpu_prefix_cache_hits,
+  external_prefix_cache_queries,
+  external_prefix_cache_hits,
+  mm_cache_queries,
+  mm_cache_hits,
+  num_preemptions,
+  prompt_tokens,
+  prompt_tokens_cached,
+  generation_tokens,
+  prompt_tokens_by_source,
+  request_success,
   // histograms
-  request_prompt_tokens, request_generation_tokens, request_max_num_generation_tokens, request_params_max_tokens,
-  request_prefill_kv_computed_tokens, request_params_n, iteration_tokens_total,
-  time_to_first_token_seconds, inter_token_latency_seconds, time_per_output_token_seconds, request_time_per_output_token_seconds,
-  e2e_request_latency_seconds, request_queue_time_seconds, request_inference_time_seconds, request_prefill_time_seconds,
+  request_prompt_tokens,
+  request_generation_tokens,
+  request_max_num_generation_tokens,
+  request_params_max_tokens,
+  request_prefill_kv_computed_tokens,
+  request_params_n,
+  iteration_tokens_total,
+  time_to_first_token_seconds,
+  inter_token_latency_seconds,
+  time_per_output_token_seconds,
+  request_time_per_output_token_seconds,
+  e2e_request_latency_seconds,
+  request_queue_time_seconds,
+  request_inference_time_seconds,
+  request_prefill_time_seconds,
   request_decode_time_seconds,
   kCount
 };
@@ -35,11 +62,11 @@ enum class Metric {
 class ModelSeries {
  public:
   virtual ~ModelSeries() = default;
-  virtual void add(Metric metric, double value = 1) = 0;                              // counter
+  virtual void add(Metric metric, double value = 1) = 0;  // counter
   virtual void add(Metric metric, std::string_view label, double value) = 0;
-  virtual void set(Metric metric, double value) = 0;                                  // gauge
+  virtual void set(Metric metric, double value) = 0;  // gauge
   virtual void set(Metric metric, std::string_view label, double value) = 0;
-  virtual void observe(Metric metric, double value) = 0;                              // histogram
+  virtual void observe(Metric metric, double value) = 0;  // histogram
 };
 
 class Metrics {

@@ -19,7 +19,8 @@ TEST(Metrics, EverySeriesExistsFromTheStart) {
                            "vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:num_preemptions_total",
                            "vllm:iteration_tokens_total_count", "vllm:time_to_first_token_seconds_count"})
     EXPECT_THAT(text, HasSubstr(std::string("\n") + name + kLabels + " 0\n"));
-  EXPECT_THAT(text, HasSubstr("vllm:request_success_total{engine=\"0\",finished_reason=\"abort\",model_name=\"m\"} 0\n"));
+  EXPECT_THAT(text,
+              HasSubstr("vllm:request_success_total{engine=\"0\",finished_reason=\"abort\",model_name=\"m\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("vllm:cache_config_info{block_size=\"16\",engine=\"0\",model_name=\"m\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE vllm:iteration_tokens_total histogram\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE vllm:prompt_tokens_total counter\n"));
@@ -45,8 +46,10 @@ TEST(Metrics, ValuesArrive) {
   EXPECT_THAT(text, HasSubstr(std::string("vllm:prompt_tokens_total") + kLabels + " 7\n"));
   EXPECT_THAT(text, HasSubstr("finished_reason=\"length\",model_name=\"m\"} 2\n"));
   EXPECT_THAT(text, HasSubstr(std::string("vllm:num_requests_running") + kLabels + " 3\n"));
-  EXPECT_THAT(text, HasSubstr("vllm:time_to_first_token_seconds_bucket{engine=\"0\",model_name=\"m\",le=\"0.02\"} 0\n"));
-  EXPECT_THAT(text, HasSubstr("vllm:time_to_first_token_seconds_bucket{engine=\"0\",model_name=\"m\",le=\"0.04\"} 1\n"));
+  EXPECT_THAT(text,
+              HasSubstr("vllm:time_to_first_token_seconds_bucket{engine=\"0\",model_name=\"m\",le=\"0.02\"} 0\n"));
+  EXPECT_THAT(text,
+              HasSubstr("vllm:time_to_first_token_seconds_bucket{engine=\"0\",model_name=\"m\",le=\"0.04\"} 1\n"));
 }
 
 TEST(Metrics, HttpRequestsAreGroupedAndBounded) {

@@ -12,8 +12,10 @@ namespace {
 
 prometheus::MetricFamily family(const char* name, const char* help, prometheus::MetricType type, double value) {
   prometheus::ClientMetric metric;
-  if (type == prometheus::MetricType::Counter) metric.counter.value = value;
-  else metric.gauge.value = value;
+  if (type == prometheus::MetricType::Counter)
+    metric.counter.value = value;
+  else
+    metric.gauge.value = value;
   return {name, help, type, {metric}};
 }
 
@@ -35,7 +37,7 @@ double open_files() {
     while (readdir(folder)) ++count;
     closedir(folder);
   }
-  return count - 3;   // ".", ".." and the folder itself
+  return count - 3;  // ".", ".." and the folder itself
 }
 
 double seconds(const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; }
@@ -59,7 +61,8 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::collect() const {
       family("process_resident_memory_bytes", "Resident memory.", MetricType::Gauge, resident_bytes),
       family("process_virtual_memory_bytes", "Virtual memory.", MetricType::Gauge, virtual_bytes),
       family("process_open_fds", "Open file descriptors.", MetricType::Gauge, open_files()),
-      family("process_max_fds", "Most file descriptors allowed.", MetricType::Gauge, static_cast<double>(files.rlim_cur)),
+      family("process_max_fds", "Most file descriptors allowed.", MetricType::Gauge,
+             static_cast<double>(files.rlim_cur)),
       family("process_start_time_seconds", "Start time, unix seconds.", MetricType::Gauge, start_time_seconds_),
   };
 }

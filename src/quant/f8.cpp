@@ -14,7 +14,8 @@ HEARTH_ENCODE(f8_e4m3) {
 
 // E5M2 is the upper byte of an f16.
 HEARTH_DECODE(f8_e5m2) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = f16_to_f32(static_cast<std::uint16_t>(static_cast<unsigned>(blocks[i]) << 8));
+  for (std::int64_t i = 0; i < n; ++i)
+    out[i] = f16_to_f32(static_cast<std::uint16_t>(static_cast<unsigned>(blocks[i]) << 8));
 }
 
 }  // namespace hearth::codec

@@ -15,17 +15,43 @@
 namespace hearth {
 
 enum class Format : std::uint8_t {
-  f32, f16, bf16, f64, f8_e4m3, f8_e5m2, i8, u8, i16, u16, i32, u32, i64, u64, boolean,
-  q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4,
+  f32,
+  f16,
+  bf16,
+  f64,
+  f8_e4m3,
+  f8_e5m2,
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  boolean,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  iq4_nl,
+  iq4_xs,
+  mxfp4,
 };
 inline constexpr int kNumFormats = static_cast<int>(Format::mxfp4) + 1;
 
 struct FormatInfo {
   Format format;
-  std::string_view name;        // "bf16", "q4_k"
+  std::string_view name;  // "bf16", "q4_k"
   int block_elems;
   int block_bytes;
-  bool is_float_weight;         // has dequantize (floating point or a block format; integers have none)
+  bool is_float_weight;  // has dequantize (floating point or a block format; integers have none)
   // n numbers (a multiple of block_elems) from blocks; exact in float. Null when not is_float_weight.
   void (*dequantize)(const std::byte* blocks, std::int64_t n, float* out);
   // The reverse, round to nearest, for tests and for writing checkpoints; null where we never write the format.

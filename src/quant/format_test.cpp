@@ -35,9 +35,9 @@ std::uint64_t fnv(const void* data, std::size_t n) {
 
 struct Case {
   Format format;
-  std::uint32_t seed_plus;                 // the type's number in GGUF files
-  std::array<float, 4> values;             // elements 0, 17, last of the first block, 1 of the second
-  std::uint64_t all;                       // FNV-1a of both blocks' values, little-endian f32
+  std::uint32_t seed_plus;      // the type's number in GGUF files
+  std::array<float, 4> values;  // elements 0, 17, last of the first block, 1 of the second
+  std::uint64_t all;            // FNV-1a of both blocks' values, little-endian f32
 };
 
 const Case kCases[] = {
@@ -59,12 +59,21 @@ const Case kCases[] = {
 // Where the f16 scales of a block stand, so that random bytes there do not become NaN.
 std::vector<std::size_t> scale_bytes(Format f) {
   switch (f) {
-    case Format::q4_1: case Format::q5_1: case Format::q4_k: case Format::q5_k: return {0, 2};
-    case Format::q2_k: return {80, 82};
-    case Format::q3_k: return {108};
-    case Format::q6_k: return {208};
-    case Format::mxfp4: return {};
-    default: return {0};
+    case Format::q4_1:
+    case Format::q5_1:
+    case Format::q4_k:
+    case Format::q5_k:
+      return {0, 2};
+    case Format::q2_k:
+      return {80, 82};
+    case Format::q3_k:
+      return {108};
+    case Format::q6_k:
+      return {208};
+    case Format::mxfp4:
+      return {};
+    default:
+      return {0};
   }
 }
 
@@ -86,7 +95,8 @@ TEST(Format, BlocksHaveTheValuesOfTheGgufPackage) {
     std::vector<float> y(static_cast<std::size_t>(2 * info.block_elems));
     info.dequantize(reinterpret_cast<const std::byte*>(blocks.data()), 2 * info.block_elems, y.data());
     const auto n = static_cast<std::size_t>(info.block_elems);
-    EXPECT_THAT((std::array{y[0], y[17], y[n - 1], y[n + 1]}), ElementsAre(c.values[0], c.values[1], c.values[2], c.values[3]));
+    EXPECT_THAT((std::array{y[0], y[17], y[n - 1], y[n + 1]}),
+                ElementsAre(c.values[0], c.values[1], c.values[2], c.values[3]));
     EXPECT_EQ(fnv(y.data(), y.size() * 4), c.all);
   }
 }
@@ -98,8 +108,9 @@ TEST(Format, QuantizedBlocksAreThoseOfTheGgufPackage) {
     std::uint64_t all;
   };
   const Quantized cases[] = {
-      {Format::bf16, 192, 0x09aa24cafc9da917ull}, {Format::q4_0, 54, 0x9ba69a4f6c929f7full}, {Format::q4_1, 60, 0xc082c9e4dce4cc22ull},
-      {Format::q5_0, 66, 0x4d667f123bd0579eull},  {Format::q5_1, 72, 0x3afda82084cec50cull}, {Format::q8_0, 102, 0x6f0df794c370c8d0ull},
+      {Format::bf16, 192, 0x09aa24cafc9da917ull}, {Format::q4_0, 54, 0x9ba69a4f6c929f7full},
+      {Format::q4_1, 60, 0xc082c9e4dce4cc22ull},  {Format::q5_0, 66, 0x4d667f123bd0579eull},
+      {Format::q5_1, 72, 0x3afda82084cec50cull},  {Format::q8_0, 102, 0x6f0df794c370c8d0ull},
       {Format::mxfp4, 51, 0x7e707ae89f7d5171ull},
   };
   std::vector<float> x;
@@ -154,7 +165,8 @@ TEST(Format, NonFiniteInputsDoNotCrashTheQuantizers) {
 
 TEST(Format, KScalesGoRound) {
   std::array<ScaleMin, 8> in{};
-  for (std::uint8_t s = 0; s < 8; ++s) in[s] = {static_cast<std::uint8_t>(7 * s + 3), static_cast<std::uint8_t>(63 - 5 * s)};
+  for (std::uint8_t s = 0; s < 8; ++s)
+    in[s] = {static_cast<std::uint8_t>(7 * s + 3), static_cast<std::uint8_t>(63 - 5 * s)};
   std::uint8_t packed[12];
   pack_k_scale_min(in.data(), packed);
   for (int s = 0; s < 8; ++s) {

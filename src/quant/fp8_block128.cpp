@@ -7,7 +7,8 @@
 
 namespace hearth {
 
-void dequantize_fp8_block128(const std::byte* q, const float* scales, std::int64_t rows, std::int64_t cols, float* out) {
+void dequantize_fp8_block128(const std::byte* q, const float* scales, std::int64_t rows, std::int64_t cols,
+                             float* out) {
   const std::int64_t across = fp8_blocks(cols);
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t b = 0; b < across; ++b) {

@@ -16,7 +16,8 @@ void nibbles(const std::uint8_t* qs, float d, float* y) {
 }  // namespace
 
 HEARTH_DECODE(iq4_nl) {
-  for_each_block<BlockIq4Nl, 32>(blocks, n, out, [](const BlockIq4Nl& b, float* y) { nibbles(b.qs, f16_to_f32(b.d), y); });
+  for_each_block<BlockIq4Nl, 32>(blocks, n, out,
+                                 [](const BlockIq4Nl& b, float* y) { nibbles(b.qs, f16_to_f32(b.d), y); });
 }
 
 HEARTH_DECODE(iq4_xs) {

@@ -25,7 +25,8 @@ HEARTH_ENCODE(q4_0) {
     const float inv = d == 0 ? 0 : 1 / d;
     BlockQ4_0 b{f32_to_f16(d), {}};
     for (int j = 0; j < 16; ++j) {
-      b.qs[j] = static_cast<std::uint8_t>(to_quant(x[j] * inv + 8.5f, 15) | (to_quant(x[j + 16] * inv + 8.5f, 15) << 4));
+      b.qs[j] =
+          static_cast<std::uint8_t>(to_quant(x[j] * inv + 8.5f, 15) | (to_quant(x[j + 16] * inv + 8.5f, 15) << 4));
     }
     return b;
   });

@@ -32,7 +32,8 @@ HEARTH_ENCODE(q5_k) {
       const std::size_t lo = 64 * (i / 32) + i % 32;
       b.qs[i] = static_cast<std::uint8_t>((k.q[lo] & 15) | ((k.q[lo + 32] & 15) << 4));
     }
-    for (std::size_t i = 0; i < 256; ++i) b.qh[i % 32] = static_cast<std::uint8_t>(b.qh[i % 32] | ((k.q[i] >> 4) << (i / 32)));
+    for (std::size_t i = 0; i < 256; ++i)
+      b.qh[i % 32] = static_cast<std::uint8_t>(b.qh[i % 32] | ((k.q[i] >> 4) << (i / 32)));
     return b;
   });
 }

@@ -15,7 +15,9 @@ inline float largest_magnitude(const float* x, int n) {
   return best;
 }
 
-struct MinMax { float min, max; };
+struct MinMax {
+  float min, max;
+};
 inline MinMax min_max(const float* x, int n) {
   const auto [lo, hi] = std::minmax_element(x, x + n);
   return {*lo, *hi};

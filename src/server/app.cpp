@@ -41,10 +41,15 @@ void App::prepare(HttpRequest& request) {
 void App::handle(const ExchangePtr& exchange) {
   const HttpRequest& request = exchange->request();
   if (loopback_only_ && !is_local_host_header(request.host, machine_name_))
-    return exchange->respond(error_response(request.path, 403, "this server listens on loopback only and does not answer to the name '" + request.host + "'"));
+    return exchange->respond(
+        error_response(request.path, 403,
+                       "this server listens on loopback only and does not answer to the name '" + request.host + "'"));
   if (std::optional<HttpResponse> preflight = cors_.preflight(request)) return exchange->respond(std::move(*preflight));
   if (!auth_.allows(request))
-    return exchange->respond(error_response(request.path, 401, Auth::has_credentials(request) ? "the API key is not valid" : "an API key is needed: send Authorization: Bearer KEY"));
+    return exchange->respond(error_response(request.path, 401,
+                                            Auth::has_credentials(request)
+                                                ? "the API key is not valid"
+                                                : "an API key is needed: send Authorization: Bearer KEY"));
 
   if (request.handler < 0) {
     if (request.allowed_methods.empty()) return exchange->respond(error_response(request.path, 404, "Not Found"));
@@ -55,7 +60,8 @@ void App::handle(const ExchangePtr& exchange) {
   }
   const Route& route = router_.at(request.handler);
   if (route.weight == Weight::light) return run(route, exchange);
-  if (state_.stopping) return exchange->respond(error_response(request.path, Status{Code::unavailable, "the server is stopping", {}}));
+  if (state_.stopping)
+    return exchange->respond(error_response(request.path, Status{Code::unavailable, "the server is stopping", {}}));
   workers_->post([this, &route, exchange] { run(route, exchange); });
 }
 
@@ -79,8 +85,8 @@ HttpResponse App::protocol_error(const HttpRequest& request, int status, const s
 
 void App::finished(const ExchangeSummary& summary) {
   const HttpRequest& request = *summary.request;
-  state_.metrics->http_request(request.route, request.method, summary.status, summary.request_bytes, summary.response_bytes,
-                               summary.seconds);
+  state_.metrics->http_request(request.route, request.method, summary.status, summary.request_bytes,
+                               summary.response_bytes, summary.seconds);
   if (!state_.config().access_log || log_level() > LogLevel::info || summary.status == 0) return;
   if (quiet_paths_.contains(request.path)) return;
   log_info("{} - \"{} {} HTTP/{}.{}\" {} {}", request.peer, request.method, request.target, request.version / 10,

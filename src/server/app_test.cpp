@@ -50,7 +50,10 @@ class AppTest : public ::testing::Test {
   }
   RawAnswer post(const std::string& path, const Json& body) { return ask(port, "POST", path, body.dump()); }
   RawAnswer chat(Json extra) {
-    Json body = {{"messages", {{{"role", "user"}, {"content", "Hello"}}}}, {"max_tokens", 8}, {"temperature", 0}, {"ignore_eos", true}};
+    Json body = {{"messages", {{{"role", "user"}, {"content", "Hello"}}}},
+                 {"max_tokens", 8},
+                 {"temperature", 0},
+                 {"ignore_eos", true}};
     body.update(extra);
     return post("/v1/chat/completions", body);
   }
@@ -68,7 +71,8 @@ class AppTest : public ::testing::Test {
     request.sampling.ignore_eos = ignore_eos;
     request.sampling.eos_token_ids = {CharTokenizer::kEnd};
     std::vector<std::int32_t> ids;
-    for (const TokenOutput& t : straight_line(request, 0, fake_runner_info(options), options.max_model_len).tokens) ids.push_back(t.token);
+    for (const TokenOutput& t : straight_line(request, 0, fake_runner_info(options), options.max_model_len).tokens)
+      ids.push_back(t.token);
     return ids;
   }
   static std::string spoken(const std::vector<std::int32_t>& ids) {
@@ -134,14 +138,16 @@ TEST_F(AppTest, HealthVersionModelsRoot) {
   EXPECT_THAT(ask(port, "GET", "/").head, HasSubstr("text/plain"));
   EXPECT_THAT(ask(port, "GET", "/", "", "Accept: text/html,*/*\r\n").head, HasSubstr("text/html"));
   EXPECT_EQ(ask(port, "HEAD", "/").body, "");
-  EXPECT_THAT(ask(port, "GET", "/metrics/").body, HasSubstr("vllm:num_requests_running{engine=\"0\",model_name=\"fake\"} 0"));
+  EXPECT_THAT(ask(port, "GET", "/metrics/").body,
+              HasSubstr("vllm:num_requests_running{engine=\"0\",model_name=\"fake\"} 0"));
   EXPECT_EQ(ask(port, "GET", "/tokenizer_info").status, 404);
   EXPECT_EQ(ask(port, "GET", "/server_info").status, 404);
 }
 
 TEST_F(AppTest, ErrorsOfRoutesAreInTheDialectOfThePath) {
   start();
-  EXPECT_EQ(ask(port, "GET", "/v1/nothing").json(), Json::parse(R"({"error":{"message":"Not Found","type":"Not Found","param":null,"code":404}})"));
+  EXPECT_EQ(ask(port, "GET", "/v1/nothing").json(),
+            Json::parse(R"({"error":{"message":"Not Found","type":"Not Found","param":null,"code":404}})"));
   EXPECT_EQ(ask(port, "GET", "/api/nothing").json(), Json::parse(R"({"error":"Not Found"})"));
   EXPECT_EQ(ask(port, "GET", "/v1/messages/x").json()["error"]["type"], "not_found_error");
   const RawAnswer method = ask(port, "GET", "/v1/chat/completions");
@@ -159,7 +165,8 @@ TEST_F(AppTest, OpenapiDescribesEveryRoute) {
     EXPECT_TRUE(doc["paths"].contains(path)) << path;
     EXPECT_FALSE(route.summary.empty()) << path;
   }
-  const Json& fields = doc["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"];
+  const Json& fields = doc["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]
+                          ["schema"]["properties"];
   EXPECT_EQ(fields["temperature"]["maximum"], 2);
   EXPECT_THAT(fields["guided_json"]["description"].get<std::string>(), HasSubstr("Refused"));
 }
@@ -175,7 +182,8 @@ TEST_F(AppTest, KeysAndCors) {
   EXPECT_THAT(no.head, HasSubstr("access-control-allow-origin: *\r\n"));
   EXPECT_EQ(ask(port, "GET", "/v1/models", "", "Authorization: Bearer sk-1\r\n").status, 200);
   EXPECT_EQ(ask(port, "GET", "/health").status, 200);
-  EXPECT_EQ(ask(port, "OPTIONS", "/v1/models", "", "Origin: http://a\r\nAccess-Control-Request-Method: GET\r\n").status, 200);
+  EXPECT_EQ(ask(port, "OPTIONS", "/v1/models", "", "Origin: http://a\r\nAccess-Control-Request-Method: GET\r\n").status,
+            200);
 }
 
 TEST_F(AppTest, ForeignHostNamesAreRefusedOnLoopback) {
@@ -203,7 +211,7 @@ TEST_F(AppTest, Tokenize) {
   EXPECT_EQ(t["max_model_len"], 512);
   EXPECT_EQ(t["token_strs"][2], "<|end|>");
   const Json m = post("/tokenize", {{"messages", {{{"role", "user"}, {"content", "<|end|>"}}}}}).json();
-  EXPECT_EQ(m["count"], 6 + 7 + 1 + 11);   // the client's <|end|> stays seven characters, the template's is one token
+  EXPECT_EQ(m["count"], 6 + 7 + 1 + 11);  // the client's <|end|> stays seven characters, the template's is one token
   EXPECT_EQ(post("/detokenize", {{"tokens", {40, 73}}}).json()["prompt"], "Hi");
   EXPECT_EQ(post("/detokenize", {{"tokens", Json::array()}}).json()["prompt"], "");
   EXPECT_EQ(post("/detokenize", {{"tokens", {99}}}).status, 400);
@@ -231,9 +239,10 @@ TEST_F(AppTest, ChatSaysWhatTheEngineSays) {
 
 TEST_F(AppTest, StreamEqualsTheWhole) {
   start();
-  for (const Json& extra : {Json{{"max_tokens", 200}}, Json{{"max_tokens", 100}, {"ignore_eos", false}}, Json{{"stop", {"a", "Q"}}, {"max_tokens", 300}},
-                            Json{{"logprobs", true}, {"top_logprobs", 2}}, Json{{"n", 3}, {"temperature", 1}, {"seed", 5}},
-                            Json{{"stream_interval", 7}, {"max_tokens", 50}}}) {
+  for (const Json& extra :
+       {Json{{"max_tokens", 200}}, Json{{"max_tokens", 100}, {"ignore_eos", false}},
+        Json{{"stop", {"a", "Q"}}, {"max_tokens", 300}}, Json{{"logprobs", true}, {"top_logprobs", 2}},
+        Json{{"n", 3}, {"temperature", 1}, {"seed", 5}}, Json{{"stream_interval", 7}, {"max_tokens", 50}}}) {
     const Json whole = chat(extra).json();
     Json ask_stream = extra;
     ask_stream["stream"] = true;
@@ -308,18 +317,25 @@ TEST_F(AppTest, ContinueEchoAndThinking) {
   Json body = chat({{"messages", messages}, {"continue_final_message", true}, {"echo", true}}).json();
   EXPECT_EQ(body["choices"][0]["message"]["content"], "I am" + spoken(expected("<user>Hi<|end|><assistant>I am", 8)));
   for (const Json& on : {Json{{"chat_template_kwargs", {{"enable_thinking", true}}}}, Json{{"enable_thinking", true}},
-                         Json{{"thinking", {{"type", "enabled"}}}}, Json{{"reasoning_effort", "low"}}, Json{{"reasoning", {{"effort", "high"}}}}}) {
+                         Json{{"thinking", {{"type", "enabled"}}}}, Json{{"reasoning_effort", "low"}},
+                         Json{{"reasoning", {{"effort", "high"}}}}}) {
     Json ask_it = on;
     ask_it["messages"] = {{{"role", "user"}, {"content", "x"}}};
-    EXPECT_THAT(post("/v1/chat/completions/render", ask_it).json()["prompt"].get<std::string>(), ::testing::EndsWith("<think>")) << on;
+    EXPECT_THAT(post("/v1/chat/completions/render", ask_it).json()["prompt"].get<std::string>(),
+                ::testing::EndsWith("<think>"))
+        << on;
   }
-  EXPECT_THAT(post("/v1/chat/completions/render", {{"messages", messages}, {"reasoning_effort", "none"}}).json()["prompt"].get<std::string>(),
+  EXPECT_THAT(post("/v1/chat/completions/render", {{"messages", messages}, {"reasoning_effort", "none"}})
+                  .json()["prompt"]
+                  .get<std::string>(),
               ::testing::EndsWith("<assistant>"));
 }
 
 TEST_F(AppTest, BodiesThatAreNoRequest) {
   start();
-  const auto raw = [&](const std::string& body, const std::string& headers = "") { return ask(port, "POST", "/v1/chat/completions", body, headers); };
+  const auto raw = [&](const std::string& body, const std::string& headers = "") {
+    return ask(port, "POST", "/v1/chat/completions", body, headers);
+  };
   for (const char* body : {"not json", "[]", "\"x\"", "{\"messages\":", "{\"a\":\"\xff\xfe\"}", "123"}) {
     const RawAnswer a = raw(body);
     EXPECT_EQ(a.status, 400) << body;
@@ -328,17 +344,32 @@ TEST_F(AppTest, BodiesThatAreNoRequest) {
   EXPECT_EQ(raw("{\"a\":" + std::string(2000, '[') + std::string(2000, ']') + "}").status, 400);
   EXPECT_EQ(raw("{\"a\":\"" + std::string(2 << 20, 'x') + "\"}").status, 413);
   EXPECT_EQ(raw("{}", "Content-Type: text/plain\r\n").status, 400);
-  EXPECT_EQ(raw("{}", "Content-Type: application/vnd.x+json; charset=utf-8\r\n").json()["error"]["param"], "body.messages");
+  EXPECT_EQ(raw("{}", "Content-Type: application/vnd.x+json; charset=utf-8\r\n").json()["error"]["param"],
+            "body.messages");
 }
 
 TEST_F(AppTest, UnknownAndNullFieldsAreAccepted) {
   start();
-  EXPECT_EQ(chat({{"never_heard_of", {1, 2}}, {"top_p", nullptr}, {"tools", nullptr}, {"stop", nullptr}, {"model", ""}, {"user", "u"},
-                  {"metadata", {{"a", 1}}}, {"max_tokens", "5"}, {"temperature", 0}, {"tools", Json::array()}, {"response_format", {{"type", "text"}}}})
-                .status, 200);
+  EXPECT_EQ(chat({{"never_heard_of", {1, 2}},
+                  {"top_p", nullptr},
+                  {"tools", nullptr},
+                  {"stop", nullptr},
+                  {"model", ""},
+                  {"user", "u"},
+                  {"metadata", {{"a", 1}}},
+                  {"max_tokens", "5"},
+                  {"temperature", 0},
+                  {"tools", Json::array()},
+                  {"response_format", {{"type", "text"}}}})
+                .status,
+            200);
 }
 
-struct Refusal { const char* body; const char* param; const char* type = "BadRequestError"; };
+struct Refusal {
+  const char* body;
+  const char* param;
+  const char* type = "BadRequestError";
+};
 
 TEST_F(AppTest, EveryRefusalNamesItsField) {
   start();
@@ -346,32 +377,69 @@ TEST_F(AppTest, EveryRefusalNamesItsField) {
       {R"({"messages":[]})", "messages"},
       {R"({"messages":"x"})", "body.messages", "Bad Request"},
       {R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}]})", "messages"},
-      {R"({"temperature":3})", "temperature"}, {R"({"temperature":-0.1})", "temperature"},
+      {R"({"temperature":3})", "temperature"},
+      {R"({"temperature":-0.1})", "temperature"},
       {R"({"temperature":"hot"})", "body.temperature", "Bad Request"},
-      {R"({"top_p":0})", "top_p"}, {R"({"top_p":1.1})", "top_p"}, {R"({"top_k":-2})", "top_k"}, {R"({"top_k":1.5})", "body.top_k", "Bad Request"},
-      {R"({"min_p":1.5})", "min_p"}, {R"({"presence_penalty":2.5})", "presence_penalty"}, {R"({"frequency_penalty":-3})", "frequency_penalty"},
-      {R"({"repetition_penalty":0})", "repetition_penalty"}, {R"({"seed":"x"})", "body.seed", "Bad Request"},
-      {R"({"n":0})", "n"}, {R"({"n":2})", "n"}, {R"({"n":99999,"temperature":1})", "n"}, {R"({"best_of":3})", "best_of"},
-      {R"({"max_tokens":0})", "max_tokens"}, {R"({"max_tokens":-1})", "max_tokens"}, {R"({"max_tokens":600})", "max_tokens"},
-      {R"({"max_tokens":500})", "input_tokens"}, {R"({"max_completion_tokens":0})", "max_completion_tokens"},
-      {R"({"min_tokens":9,"max_tokens":3})", "min_tokens"}, {R"({"min_tokens":-1})", "min_tokens"},
-      {R"({"stop":""})", "stop"}, {R"({"stop":["a","b","c","d","e"]})", "stop"}, {R"({"stop":[1]})", "body.stop", "Bad Request"},
-      {R"({"stop_token_ids":[99]})", "stop_token_ids"}, {R"({"stop_token_ids":[-1]})", "stop_token_ids"}, {R"({"stop_token_ids":["a"]})", "body.stop_token_ids.0", "Bad Request"},
-      {R"({"logit_bias":{"x":1}})", "logit_bias"}, {R"({"logit_bias":{"99":1}})", "logit_bias"}, {R"({"logit_bias":[1]})", "body.logit_bias", "Bad Request"},
-      {R"({"bad_words":[""]})", "bad_words"}, {R"({"allowed_token_ids":[]})", "allowed_token_ids"}, {R"({"allowed_token_ids":[1000]})", "allowed_token_ids"},
-      {R"({"top_logprobs":3})", "top_logprobs"}, {R"({"logprobs":true,"top_logprobs":21})", "top_logprobs"}, {R"({"logprobs":true,"top_logprobs":-1})", "top_logprobs"},
+      {R"({"top_p":0})", "top_p"},
+      {R"({"top_p":1.1})", "top_p"},
+      {R"({"top_k":-2})", "top_k"},
+      {R"({"top_k":1.5})", "body.top_k", "Bad Request"},
+      {R"({"min_p":1.5})", "min_p"},
+      {R"({"presence_penalty":2.5})", "presence_penalty"},
+      {R"({"frequency_penalty":-3})", "frequency_penalty"},
+      {R"({"repetition_penalty":0})", "repetition_penalty"},
+      {R"({"seed":"x"})", "body.seed", "Bad Request"},
+      {R"({"n":0})", "n"},
+      {R"({"n":2})", "n"},
+      {R"({"n":99999,"temperature":1})", "n"},
+      {R"({"best_of":3})", "best_of"},
+      {R"({"max_tokens":0})", "max_tokens"},
+      {R"({"max_tokens":-1})", "max_tokens"},
+      {R"({"max_tokens":600})", "max_tokens"},
+      {R"({"max_tokens":500})", "input_tokens"},
+      {R"({"max_completion_tokens":0})", "max_completion_tokens"},
+      {R"({"min_tokens":9,"max_tokens":3})", "min_tokens"},
+      {R"({"min_tokens":-1})", "min_tokens"},
+      {R"({"stop":""})", "stop"},
+      {R"({"stop":["a","b","c","d","e"]})", "stop"},
+      {R"({"stop":[1]})", "body.stop", "Bad Request"},
+      {R"({"stop_token_ids":[99]})", "stop_token_ids"},
+      {R"({"stop_token_ids":[-1]})", "stop_token_ids"},
+      {R"({"stop_token_ids":["a"]})", "body.stop_token_ids.0", "Bad Request"},
+      {R"({"logit_bias":{"x":1}})", "logit_bias"},
+      {R"({"logit_bias":{"99":1}})", "logit_bias"},
+      {R"({"logit_bias":[1]})", "body.logit_bias", "Bad Request"},
+      {R"({"bad_words":[""]})", "bad_words"},
+      {R"({"allowed_token_ids":[]})", "allowed_token_ids"},
+      {R"({"allowed_token_ids":[1000]})", "allowed_token_ids"},
+      {R"({"top_logprobs":3})", "top_logprobs"},
+      {R"({"logprobs":true,"top_logprobs":21})", "top_logprobs"},
+      {R"({"logprobs":true,"top_logprobs":-1})", "top_logprobs"},
       {R"({"logprobs":5})", "body.logprobs", "Bad Request"},
-      {R"({"prompt_logprobs":21})", "prompt_logprobs"}, {R"({"prompt_logprobs":1,"stream":true})", "prompt_logprobs"}, {R"({"prompt_logprobs":-1})", "prompt_logprobs"},
-      {R"({"stream_options":{"include_usage":true}})", "stream_options"}, {R"({"stream":"maybe"})", "body.stream", "Bad Request"},
+      {R"({"prompt_logprobs":21})", "prompt_logprobs"},
+      {R"({"prompt_logprobs":1,"stream":true})", "prompt_logprobs"},
+      {R"({"prompt_logprobs":-1})", "prompt_logprobs"},
+      {R"({"stream_options":{"include_usage":true}})", "stream_options"},
+      {R"({"stream":"maybe"})", "body.stream", "Bad Request"},
       {R"({"continue_final_message":true,"add_generation_prompt":true})", "continue_final_message"},
-      {R"({"tools":[{"type":"function","function":{"name":"f"}}]})", "tools"}, {R"({"tool_choice":"auto"})", "tool_choice"},
-      {R"({"tool_choice":"sometimes"})", "tool_choice"}, {R"({"tool_choice":{"type":"function","function":{"name":"f"}}})", "tool_choice"},
-      {R"({"response_format":{"type":"json_object"}})", "response_format"}, {R"({"structured_outputs":{"json":{}}})", "structured_outputs"},
-      {R"({"guided_json":{}})", "guided_json"}, {R"({"guided_choice":["a"]})", "guided_choice"}, {R"({"chat_template":"x"})", "chat_template"},
-      {R"({"chat_template_kwargs":{"messages":[]}})", "chat_template_kwargs"}, {R"({"reasoning_effort":"huge"})", "reasoning_effort"},
-      {R"({"thinking_token_budget":10})", "thinking_token_budget"}, {R"({"priority":3})", "priority"}, {R"({"cache_salt":""})", "cache_salt"},
-      {R"({"use_beam_search":true})", "use_beam_search"}, {R"({"truncate_prompt_tokens":-2})", "truncate_prompt_tokens"},
-      {R"({"truncate_prompt_tokens":1000})", "truncate_prompt_tokens"}, {R"({"truncation_side":"up"})", "truncation_side"},
+      {R"({"tools":[{"type":"function","function":{"name":"f"}}]})", "tools"},
+      {R"({"tool_choice":"auto"})", "tool_choice"},
+      {R"({"tool_choice":"sometimes"})", "tool_choice"},
+      {R"({"tool_choice":{"type":"function","function":{"name":"f"}}})", "tool_choice"},
+      {R"({"response_format":{"type":"json_object"}})", "response_format"},
+      {R"({"structured_outputs":{"json":{}}})", "structured_outputs"},
+      {R"({"guided_json":{}})", "guided_json"},
+      {R"({"guided_choice":["a"]})", "guided_choice"},
+      {R"({"chat_template":"x"})", "chat_template"},
+      {R"({"chat_template_kwargs":{"messages":[]}})", "chat_template_kwargs"},
+      {R"({"reasoning_effort":"huge"})", "reasoning_effort"},
+      {R"({"thinking_token_budget":10})", "thinking_token_budget"},
+      {R"({"priority":3})", "priority"},
+      {R"({"cache_salt":""})", "cache_salt"},
+      {R"({"use_beam_search":true})", "use_beam_search"},
+      {R"({"truncate_prompt_tokens":-2})", "truncate_prompt_tokens"},
+      {R"({"truncate_prompt_tokens":1000})", "truncate_prompt_tokens"},
+      {R"({"truncation_side":"up"})", "truncation_side"},
   };
   for (const Refusal& c : cases) {
     const RawAnswer a = chat(Json::parse(c.body));
@@ -383,7 +451,9 @@ TEST_F(AppTest, EveryRefusalNamesItsField) {
   }
   const RawAnswer model = chat({{"model", "nope"}});
   EXPECT_EQ(model.status, 404);
-  EXPECT_EQ(model.json()["error"], Json::parse(R"({"message":"The model `nope` does not exist.","type":"NotFoundError","param":"model","code":404})"));
+  EXPECT_EQ(model.json()["error"],
+            Json::parse(
+                R"({"message":"The model `nope` does not exist.","type":"NotFoundError","param":"model","code":404})"));
   EXPECT_EQ(engine().stats().num_running, 0);
 }
 
@@ -398,8 +468,12 @@ TEST_F(AppTest, ContextOverflowSaysTheNumbers) {
   EXPECT_THAT(message, HasSubstr("512 input tokens"));
   EXPECT_THAT(message, HasSubstr("1 output tokens"));
   EXPECT_EQ(a.json()["error"]["param"], "input_tokens");
-  EXPECT_EQ(complete({{"prompt", std::string(600, 'a')}, {"max_tokens", 5}, {"truncate_prompt_tokens", 100}}).json()["usage"]["prompt_tokens"], 100);
-  EXPECT_EQ(complete({{"prompt", std::string(600, 'a')}, {"max_tokens", 5}, {"truncate_prompt_tokens", -1}}).json()["usage"]["prompt_tokens"], 507);
+  EXPECT_EQ(complete({{"prompt", std::string(600, 'a')}, {"max_tokens", 5}, {"truncate_prompt_tokens", 100}})
+                .json()["usage"]["prompt_tokens"],
+            100);
+  EXPECT_EQ(complete({{"prompt", std::string(600, 'a')}, {"max_tokens", 5}, {"truncate_prompt_tokens", -1}})
+                .json()["usage"]["prompt_tokens"],
+            507);
   // The default never makes a long prompt fail.
   Json body = {{"prompt", std::string(510, 'a')}, {"temperature", 0}, {"ignore_eos", true}};
   EXPECT_EQ(post("/v1/completions", body).json()["usage"]["completion_tokens"], 2);
@@ -409,7 +483,8 @@ TEST_F(AppTest, ClampCutsInsteadOfRefusing) {
   FakeOptions o;
   o.config.clamp_max_tokens = true;
   start(o);
-  EXPECT_EQ(complete({{"prompt", std::string(500, 'a')}, {"max_tokens", 100000}}).json()["usage"]["completion_tokens"], 12);
+  EXPECT_EQ(complete({{"prompt", std::string(500, 'a')}, {"max_tokens", 100000}}).json()["usage"]["completion_tokens"],
+            12);
 }
 
 // --- completions ------------------------------------------------------------------------------------------------------------
@@ -423,20 +498,22 @@ TEST_F(AppTest, CompletionsOfManyPrompts) {
   EXPECT_EQ(body["usage"]["completion_tokens"], 32);
   EXPECT_EQ(body["object"], "text_completion");
   const Json alone = complete({{"prompt", "de"}, {"temperature", 1}, {"seed", 4}}).json();
-  EXPECT_EQ(alone["choices"][0]["text"], body["choices"][3]["text"]);   // choice i draws with seed + i
+  EXPECT_EQ(alone["choices"][0]["text"], body["choices"][3]["text"]);  // choice i draws with seed + i
   const Json ids = complete({{"prompt", {{65, 66, 67}}}, {"return_token_ids", true}}).json();
   EXPECT_EQ(ids["choices"][0]["prompt_token_ids"], Json::parse("[65,66,67]"));
   EXPECT_EQ(ids["choices"][0]["text"], complete({{"prompt", "abc"}}).json()["choices"][0]["text"]);
-  for (const Json& bad : {Json{{"prompt", Json::array()}}, Json{{"prompt", ""}}, Json{{"prompt", {{1}, Json::array()}}}, Json{{"prompt", {500}}},
-                          Json{{"prompt", {{"a", 1}}}}, Json{{"prompt", {1, "a"}}}, Json{{"suffix", "x"}}, Json{{"prompt_embeds", "x"}}, Json{{"max_tokens", 0}},
-                          Json{{"logprobs", 21}}, Json{{"logprobs", -1}}})
+  for (const Json& bad :
+       {Json{{"prompt", Json::array()}}, Json{{"prompt", ""}}, Json{{"prompt", {{1}, Json::array()}}},
+        Json{{"prompt", {500}}}, Json{{"prompt", {{"a", 1}}}}, Json{{"prompt", {1, "a"}}}, Json{{"suffix", "x"}},
+        Json{{"prompt_embeds", "x"}}, Json{{"max_tokens", 0}}, Json{{"logprobs", 21}}, Json{{"logprobs", -1}}})
     EXPECT_EQ(complete(bad).status, 400) << bad;
 }
 
 TEST_F(AppTest, EchoWithLogprobsAsEvaluatorsAsk) {
   start();
   for (const int max_tokens : {0, 1}) {
-    const Json body = complete({{"prompt", {{40, 41, 42}}}, {"echo", true}, {"logprobs", 1}, {"max_tokens", max_tokens}}).json();
+    const Json body =
+        complete({{"prompt", {{40, 41, 42}}}, {"echo", true}, {"logprobs", 1}, {"max_tokens", max_tokens}}).json();
     const Json& choice = body["choices"][0];
     const Json& l = choice["logprobs"];
     const std::size_t n = 3 + static_cast<std::size_t>(max_tokens);
@@ -489,8 +566,10 @@ TEST_F(AppTest, LeavingEndsTheWork) {
   start(o);
   for (const bool stream : {false, true}) {
     RawClient c(port);
-    const std::string body = Json{{"prompt", "abc"}, {"max_tokens", 500}, {"ignore_eos", true}, {"stream", stream}}.dump();
-    c.send("POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    const std::string body =
+        Json{{"prompt", "abc"}, {"max_tokens", 500}, {"ignore_eos", true}, {"stream", stream}}.dump();
+    c.send("POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body);
     ASSERT_TRUE(eventually([&] { return engine().stats().num_running == 1; }));
     c.close();
     EXPECT_TRUE(eventually([&] { return engine().stats().num_running == 0; }));
@@ -505,8 +584,13 @@ TEST_F(AppTest, ManyClientsGetWhatOneGets) {
   std::vector<std::unique_ptr<RawClient>> clients;
   for (int i = 0; i < 256; ++i) {
     clients.push_back(std::make_unique<RawClient>(port));
-    const std::string body = Json{{"prompt", "p" + std::to_string(i % 7)}, {"max_tokens", 20}, {"temperature", 0}, {"ignore_eos", true}}.dump();
-    clients.back()->send("POST /v1/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    const std::string body = Json{
+        {"prompt", "p" + std::to_string(i % 7)},
+        {"max_tokens", 20},
+        {"temperature", 0},
+        {"ignore_eos", true}}.dump();
+    clients.back()->send("POST /v1/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: " +
+                         std::to_string(body.size()) + "\r\n\r\n" + body);
   }
   std::vector<std::string> alone(7);
   for (int i = 0; i < 256; ++i) {
@@ -523,7 +607,8 @@ TEST_F(AppTest, AnEngineThatEndsSaysAbort) {
   start(o);
   RawClient c(port);
   const std::string body = Json{{"prompt", "abc"}, {"max_tokens", 500}, {"ignore_eos", true}, {"stream", true}}.dump();
-  c.send("POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  c.send("POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + body);
   ASSERT_TRUE(eventually([&] { return engine().stats().num_running == 1; }));
   server->stop_accepting();
   engine().stop();

@@ -5,10 +5,14 @@ namespace {
 
 std::string_view reason_of(FinishReason finish) {
   switch (finish) {
-    case FinishReason::stop: return "stop";
-    case FinishReason::length: return "length";
-    case FinishReason::error: return "error";
-    default: return "abort";
+    case FinishReason::stop:
+      return "stop";
+    case FinishReason::length:
+      return "length";
+    case FinishReason::error:
+      return "error";
+    default:
+      return "abort";
   }
 }
 
@@ -20,8 +24,10 @@ void EngineRecorder::on_step(const StepStats& s) {
   series_->add(Metric::prompt_tokens_cached, s.num_cached_tokens);
   series_->add(Metric::prompt_tokens_by_source, "local_compute", s.num_prompt_tokens);
   series_->add(Metric::prompt_tokens_by_source, "local_cache_hit", s.num_cached_tokens);
-  for (const Metric m : {Metric::prefix_cache_queries, Metric::gpu_prefix_cache_queries}) series_->add(m, s.num_prefix_queries);
-  for (const Metric m : {Metric::prefix_cache_hits, Metric::gpu_prefix_cache_hits}) series_->add(m, s.num_cached_tokens);
+  for (const Metric m : {Metric::prefix_cache_queries, Metric::gpu_prefix_cache_queries})
+    series_->add(m, s.num_prefix_queries);
+  for (const Metric m : {Metric::prefix_cache_hits, Metric::gpu_prefix_cache_hits})
+    series_->add(m, s.num_cached_tokens);
   series_->add(Metric::generation_tokens, s.num_generation_tokens);
   series_->add(Metric::num_preemptions, s.num_preemptions);
   for (const double seconds : s.ttft_seconds) series_->observe(Metric::time_to_first_token_seconds, seconds);

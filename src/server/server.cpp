@@ -42,10 +42,12 @@ class StatsLine {
       const auto rate = [&](std::uint64_t a, std::uint64_t b) { return static_cast<double>(a - b) / seconds; };
       if (now.num_steps != before.num_steps || now.num_running > 0 || now.num_waiting > 0) {
         const double used = now.num_blocks > 0 ? 100.0 * (now.num_blocks - now.num_free_blocks) / now.num_blocks : 0.0;
-        log_info("Engine {:03}: Avg prompt throughput: {:.1f} tokens/s, Avg generation throughput: {:.1f} tokens/s, Running: {} reqs, "
-                 "Waiting: {} reqs, KV cache usage: {:.1f}%",
-                 i, rate(now.num_prompt_tokens, before.num_prompt_tokens), rate(now.num_generation_tokens, before.num_generation_tokens),
-                 now.num_running, now.num_waiting, used);
+        log_info(
+            "Engine {:03}: Avg prompt throughput: {:.1f} tokens/s, Avg generation throughput: {:.1f} tokens/s, "
+            "Running: {} reqs, "
+            "Waiting: {} reqs, KV cache usage: {:.1f}%",
+            i, rate(now.num_prompt_tokens, before.num_prompt_tokens),
+            rate(now.num_generation_tokens, before.num_generation_tokens), now.num_running, now.num_waiting, used);
       }
       last_[i] = now;
     }
@@ -61,20 +63,21 @@ class StatsLine {
 int run_server(std::shared_ptr<Service> service) {
   std::signal(SIGPIPE, SIG_IGN);
   boost::asio::io_context io;
-  boost::asio::signal_set signals(io, SIGINT, SIGTERM);   // from here on they end the server in order
+  boost::asio::signal_set signals(io, SIGINT, SIGTERM);  // from here on they end the server in order
 
   App app(service);
   HttpServer server(http_options(service->config), app);
   server.start();
   log_info("Application startup complete.");
   log_info("Uvicorn running on {} (Press CTRL+C to quit)", server.url());
-  log_info("ready on {}{}", server.url(), service->models.empty() ? "" : " model=" + service->models.front()->names.front());
+  log_info("ready on {}{}", server.url(),
+           service->models.empty() ? "" : " model=" + service->models.front()->names.front());
 
   signals.async_wait([&](boost::system::error_code ec, int number) {
     if (ec) return;
-    signals.clear();   // a second one ends the program at once
-    log_info("{}: no new connections, waiting up to {} s for the requests in hand", number == SIGINT ? "SIGINT" : "SIGTERM",
-             service->config.shutdown_timeout_seconds);
+    signals.clear();  // a second one ends the program at once
+    log_info("{}: no new connections, waiting up to {} s for the requests in hand",
+             number == SIGINT ? "SIGINT" : "SIGTERM", service->config.shutdown_timeout_seconds);
     io.stop();
   });
   StatsLine stats(*service);
@@ -93,10 +96,10 @@ int run_server(std::shared_ptr<Service> service) {
   app.state().stopping = true;
   server.stop_accepting();
   if (service->config.shutdown_timeout_seconds > 0) server.wait_idle(service->config.shutdown_timeout_seconds);
-  for (const auto& model : service->models) model->engine->stop();   // what is left ends with finish reason abort
+  for (const auto& model : service->models) model->engine->stop();  // what is left ends with finish reason abort
   server.wait_idle(kFlushSeconds);
   server.stop();
-  app.finish_workers();   // what they hold belongs to the server's connections
+  app.finish_workers();  // what they hold belongs to the server's connections
   log_info("stopped");
   return 0;
 }

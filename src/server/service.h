@@ -20,25 +20,25 @@ namespace hearth {
 
 // One served model: names, tokenizer, template, engine.
 struct ServedModel {
-  std::vector<std::string> names;               // the first is echoed
-  std::string root;                             // path or hub id
-  std::int64_t created = 0;                     // unix seconds
+  std::vector<std::string> names;  // the first is echoed
+  std::string root;                // path or hub id
+  std::int64_t created = 0;        // unix seconds
   std::int32_t max_model_len = 0;
-  std::int32_t vocab_size = 0;                  // rows of the logits
+  std::int32_t vocab_size = 0;  // rows of the logits
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::shared_ptr<const ChatTemplate> chat_template;   // null: the model has none
-  std::shared_ptr<EngineRecorder> recorder;     // the EngineMetrics that the engine was made with; make_recorder()
+  std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
+  std::shared_ptr<EngineRecorder> recorder;  // the EngineMetrics that the engine was made with; make_recorder()
   std::shared_ptr<Engine> engine;
-  std::vector<std::int32_t> eos_token_ids;      // tokenizer's and generation_config's
-  Json default_sampling = Json::object();       // from generation_config: temperature, top_p, top_k, …, max_new_tokens
+  std::vector<std::int32_t> eos_token_ids;  // tokenizer's and generation_config's
+  Json default_sampling = Json::object();   // from generation_config: temperature, top_p, top_k, …, max_new_tokens
   Json default_chat_template_kwargs = Json::object();
-  Json card_extra = Json::object();             // capabilities, quantization, … for /v1/models
+  Json card_extra = Json::object();  // capabilities, quantization, … for /v1/models
 };
 
 struct ServerConfig {
-  std::string host;                             // empty: all interfaces
+  std::string host;  // empty: all interfaces
   int port = 8000;
-  std::string uds;                              // unix socket instead of TCP when not empty
+  std::string uds;  // unix socket instead of TCP when not empty
   std::vector<std::string> api_keys;
   std::string ssl_certfile, ssl_keyfile, ssl_ca_certs, ssl_ciphers;
   int ssl_cert_reqs = 0;
@@ -52,21 +52,22 @@ struct ServerConfig {
   double keep_alive_seconds = 75;
   double shutdown_timeout_seconds = 0;
   bool protect_metrics = false;
-  bool dev_mode = false;                        // VLLM_SERVER_DEV_MODE
+  bool dev_mode = false;  // VLLM_SERVER_DEV_MODE
   bool log_requests = false, log_outputs = false, log_stats = true, access_log = true;
   int max_log_len = -1;
   std::vector<std::string> access_log_quiet_paths;
   bool enable_prompt_tokens_details = false, force_include_usage = false, per_request_metrics = false;
   bool server_load_tracking = false, tokenizer_info_endpoint = false, return_tokens_as_token_ids = false;
   bool request_id_headers = true;
-  bool trust_request_chat_template = false, lenient_messages = true, special_tokens_parse = false, clamp_max_tokens = false;
+  bool trust_request_chat_template = false, lenient_messages = true, special_tokens_parse = false,
+       clamp_max_tokens = false;
   std::string response_role = "assistant";
   int max_logprobs = 20;
   std::string logprobs_mode = "raw_logprobs";
   int stream_interval = 1;
   std::string fingerprint_mode = "full", fingerprint_value;
   int max_stop_strings = 4, max_completion_prompts = 1024, max_n = 16384, max_bad_words = 128;
-  std::string compat_version = "0.26.0";        // what /version reports
+  std::string compat_version = "0.26.0";  // what /version reports
   std::string engine_version = "0.1.0";
   int http_threads = 2;
 };

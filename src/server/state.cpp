@@ -22,7 +22,8 @@ std::shared_ptr<EngineRecorder> make_recorder(Service& service, const std::strin
 std::string make_fingerprint(const ServerConfig& config) {
   // FNV-1a over what shapes the answers: stable over restarts, different between versions.
   std::uint32_t hash = 2166136261u;
-  for (const char c : config.engine_version + "|" + config.compat_version) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  for (const char c : config.engine_version + "|" + config.compat_version)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   if (config.fingerprint_mode == "none") return {};
   if (config.fingerprint_mode == "hash") return fmt::format("{:08x}", hash);
   if (config.fingerprint_mode == "custom") return config.fingerprint_value;

@@ -19,8 +19,8 @@ struct ServerState {
   std::shared_ptr<Service> service;
   std::shared_ptr<Metrics> metrics;
   const Router* router = nullptr;
-  std::string fingerprint;                       // system_fingerprint; empty: null in answers
-  std::atomic<int> load{0};                      // generation requests in hand
+  std::string fingerprint;   // system_fingerprint; empty: null in answers
+  std::atomic<int> load{0};  // generation requests in hand
   std::atomic<bool> stopping{false};
 
   const ServerConfig& config() const { return service->config; }

@@ -34,7 +34,7 @@ void Workers::loop() {
     jobs_.pop_front();
     lock.unlock();
     job();
-    job = nullptr;   // what it holds goes before the lock is taken again
+    job = nullptr;  // what it holds goes before the lock is taken again
     lock.lock();
   }
 }

@@ -16,7 +16,7 @@ class Workers {
  public:
   explicit Workers(int threads);
   ~Workers();
-  void post(std::function<void()> job);   // the job must not throw
+  void post(std::function<void()> job);  // the job must not throw
 
  private:
   void loop();

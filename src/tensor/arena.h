@@ -14,12 +14,12 @@ namespace hearth {
 
 class Arena {
  public:
-  Arena() = default;                                                // planning: counts, hands out null
+  Arena() = default;  // planning: counts, hands out null
   Arena(void* base, std::size_t capacity) : base_(static_cast<char*>(base)), capacity_(capacity) {}
 
   Tensor make(DType dtype, std::initializer_list<std::int64_t> shape);
   void reset() { used_ = 0; }
-  std::size_t mark() const { return used_; }                        // release(mark()) frees what came after
+  std::size_t mark() const { return used_; }  // release(mark()) frees what came after
   void release(std::size_t mark) { used_ = mark; }
   std::size_t peak_bytes() const { return peak_; }
   bool planning() const { return base_ == nullptr; }

@@ -21,7 +21,8 @@ constexpr float bf16_to_f32(std::uint16_t b) { return std::bit_cast<float>(stati
 
 constexpr std::uint16_t f32_to_bf16(float f) {
   const std::uint32_t x = std::bit_cast<std::uint32_t>(f);
-  if ((x & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((x >> 16) | 0x40u);  // quiet; not rounded to inf
+  if ((x & 0x7fffffffu) > 0x7f800000u)
+    return static_cast<std::uint16_t>((x >> 16) | 0x40u);  // quiet; not rounded to inf
   return static_cast<std::uint16_t>((x + 0x7fffu + ((x >> 16) & 1u)) >> 16);
 }
 
@@ -30,9 +31,9 @@ constexpr float f16_to_f32(std::uint16_t h) {
   const std::uint32_t rest = static_cast<std::uint32_t>(h & 0x7fffu) << 13;  // exponent and mantissa where f32 has them
   std::uint32_t bits = 0;
   if (rest >= (31u << 23)) {
-    bits = rest + (224u << 23);                                              // exponent 31 → 255
+    bits = rest + (224u << 23);  // exponent 31 → 255
   } else if (rest >= (1u << 23)) {
-    bits = rest + (112u << 23);                                              // bias 15 → 127
+    bits = rest + (112u << 23);  // bias 15 → 127
   } else {
     // Subnormal: with exponent 113 the value is 2^-14 + mantissa · 2^-24; the subtraction is exact.
     bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + (113u << 23)) - 0x1p-14f);
@@ -48,7 +49,7 @@ constexpr std::uint16_t f32_to_f16(float f) {
     a = 0x7e00u | ((a >> 13) & 0x1ffu);
   } else if (a >= 0x477ff000u) {  // 65520, half way between 65504 and the 65536 that f16 lacks
     a = 0x7c00u;
-  } else if (a < 0x38800000u) {   // below 2^-14: one ulp of 0.5 is 2^-24, so the addition rounds as a subnormal does
+  } else if (a < 0x38800000u) {  // below 2^-14: one ulp of 0.5 is 2^-24, so the addition rounds as a subnormal does
     a = std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) + 0.5f) - 0x3f000000u;
   } else {
     a = (a - (112u << 23) + 0xfffu + ((a >> 13) & 1u)) >> 13;
@@ -84,7 +85,7 @@ constexpr std::uint8_t f32_to_e4m3(float f) {
     a = 0x7fu;
   } else if (a >= 0x43e00000u) {  // 448
     a = 0x7eu;
-  } else if (a < 0x3c800000u) {   // below 2^-6: one ulp of 2^14 is 2^-9, the step of the subnormals
+  } else if (a < 0x3c800000u) {  // below 2^-6: one ulp of 2^14 is 2^-9, the step of the subnormals
     a = std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) + 0x1p14f) - 0x46800000u;
   } else {
     a = (a - (120u << 23) + 0x7ffffu + ((a >> 20) & 1u)) >> 20;

@@ -26,26 +26,32 @@ TEST(Float16, F16Literals) {
 
 TEST(Float16, F16RoundsToNearestEven) {
   EXPECT_EQ(f32_to_f16(1.0f), 0x3c00);
-  EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), 0x3c00);             // tie, even below
-  EXPECT_EQ(f32_to_f16(1.0f + 3 * 0x1p-11f), 0x3c02);         // tie, even above
+  EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), 0x3c00);      // tie, even below
+  EXPECT_EQ(f32_to_f16(1.0f + 3 * 0x1p-11f), 0x3c02);  // tie, even above
   EXPECT_EQ(f32_to_f16(std::nextafter(1.0f + 0x1p-11f, 2.0f)), 0x3c01);
   EXPECT_EQ(f32_to_f16(65519.996f), 0x7bff);
   EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);
   EXPECT_EQ(f32_to_f16(-kInf), 0xfc00);
-  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);                    // tie between 0 and the smallest
+  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);  // tie between 0 and the smallest
   EXPECT_EQ(f32_to_f16(3 * 0x1p-25f), 0x0002);
   EXPECT_EQ(f32_to_f16(-0x1p-24f), 0x8001);
-  EXPECT_EQ(f32_to_f16(0x1p-14f - 0x1p-26f), 0x0400);         // rounds up into the normal numbers
+  EXPECT_EQ(f32_to_f16(0x1p-14f - 0x1p-26f), 0x0400);  // rounds up into the normal numbers
   EXPECT_TRUE(std::isnan(f16_to_f32(f32_to_f16(kNaN))));
 }
 
 TEST(Float16, EveryF16AndBf16GoesRound) {
   for (std::uint32_t i = 0; i < 0x10000; ++i) {
     const auto v = static_cast<std::uint16_t>(i);
-    if (!std::isnan(f16_to_f32(v))) { ASSERT_EQ(f32_to_f16(f16_to_f32(v)), v); }
-    else { ASSERT_TRUE(std::isnan(f16_to_f32(f32_to_f16(f16_to_f32(v))))); }
-    if (!std::isnan(bf16_to_f32(v))) { ASSERT_EQ(f32_to_bf16(bf16_to_f32(v)), v); }
-    else { ASSERT_TRUE(std::isnan(bf16_to_f32(f32_to_bf16(bf16_to_f32(v))))); }
+    if (!std::isnan(f16_to_f32(v))) {
+      ASSERT_EQ(f32_to_f16(f16_to_f32(v)), v);
+    } else {
+      ASSERT_TRUE(std::isnan(f16_to_f32(f32_to_f16(f16_to_f32(v)))));
+    }
+    if (!std::isnan(bf16_to_f32(v))) {
+      ASSERT_EQ(f32_to_bf16(bf16_to_f32(v)), v);
+    } else {
+      ASSERT_TRUE(std::isnan(bf16_to_f32(f32_to_bf16(bf16_to_f32(v)))));
+    }
   }
 }
 
@@ -68,13 +74,15 @@ TEST(Float16, E4m3) {
   EXPECT_TRUE(std::isnan(e4m3_to_f32(0xff)));
   EXPECT_EQ(f32_to_e4m3(1000.0f), 0x7e);
   EXPECT_EQ(f32_to_e4m3(-kInf), 0xfe);
-  EXPECT_EQ(f32_to_e4m3(0x1p-10f), 0x00);      // tie with zero
+  EXPECT_EQ(f32_to_e4m3(0x1p-10f), 0x00);  // tie with zero
   EXPECT_EQ(f32_to_e4m3(3 * 0x1p-10f), 0x02);
-  EXPECT_EQ(f32_to_e4m3(432.0f), 0x7e);        // tie between 416 (odd) and 448 (even)
+  EXPECT_EQ(f32_to_e4m3(432.0f), 0x7e);  // tie between 416 (odd) and 448 (even)
   EXPECT_EQ(f32_to_e4m3(kNaN) & 0x7f, 0x7f);
   for (std::uint32_t i = 0; i < 256; ++i) {
     const auto v = static_cast<std::uint8_t>(i);
-    if ((i & 0x7f) != 0x7f) { ASSERT_EQ(f32_to_e4m3(e4m3_to_f32(v)), v); }
+    if ((i & 0x7f) != 0x7f) {
+      ASSERT_EQ(f32_to_e4m3(e4m3_to_f32(v)), v);
+    }
   }
 }
 

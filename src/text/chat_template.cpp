@@ -72,8 +72,9 @@ Status cut_at_end_word(jinja::Str& out, const std::string& word, jinja::Budget& 
   const std::string_view bare = std::string_view(word).substr(0, word.size() - 1);
   const std::size_t at = out.text.rfind(bare);
   if (at == std::string::npos)
-    return invalid_argument("continue_final_message is set, but the chat template does not write the final message as it is", "messages");
-  const bool trimmed = out.text.compare(at, word.size(), word) != 0;     // then the template trims contents, and so do we
+    return invalid_argument(
+        "continue_final_message is set, but the chat template does not write the final message as it is", "messages");
+  const bool trimmed = out.text.compare(at, word.size(), word) != 0;  // then the template trims contents, and so do we
   out = jinja::slice_bytes(out, 0, at, budget);
   if (trimmed) out = jinja::strip(out, jinja::Side::right, std::nullopt, budget);
   return {};
@@ -96,12 +97,15 @@ Result<MarkedText> ChatTemplate::Impl::render(const RenderInput& input) const {
     if (!kwargs->is_object()) return invalid_argument("chat_template_kwargs must be an object", "chat_template_kwargs");
     for (const std::string_view name : kReserved)
       if (kwargs->contains(name))
-        return invalid_argument(fmt::format("chat_template_kwargs may not set '{}': it has its own field", name), "chat_template_kwargs");
+        return invalid_argument(fmt::format("chat_template_kwargs may not set '{}': it has its own field", name),
+                                "chat_template_kwargs");
   }
   if (input.continue_final_message && input.add_generation_prompt)
-    return invalid_argument("continue_final_message and add_generation_prompt exclude each other", "continue_final_message");
+    return invalid_argument("continue_final_message and add_generation_prompt exclude each other",
+                            "continue_final_message");
   try {
-    const auto input_bytes = static_cast<std::int64_t>(text_bytes(input.messages) + text_bytes(input.tools) + text_bytes(input.documents));
+    const auto input_bytes =
+        static_cast<std::int64_t>(text_bytes(input.messages) + text_bytes(input.tools) + text_bytes(input.documents));
     jinja::Interp interp(jinja::Budget(kSteps + 8 * input_bytes, kBytes + 64 * input_bytes));
     std::string word;
     if (input.continue_final_message) {

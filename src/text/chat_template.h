@@ -18,13 +18,13 @@
 namespace hearth {
 
 struct RenderInput {
-  Json messages;                        // already normalised (normalize_messages)
-  Json tools;                           // null: none
-  Json documents;                       // null: none
+  Json messages;   // already normalised (normalize_messages)
+  Json tools;      // null: none
+  Json documents;  // null: none
   bool add_generation_prompt = true;
   bool continue_final_message = false;
-  Json kwargs = Json::object();         // the server's own: --default-chat-template-kwargs, enable_thinking, …; not marked
-  Json request_kwargs = Json::object(); // chat_template_kwargs of the request; win over kwargs, strings are marked
+  Json kwargs = Json::object();  // the server's own: --default-chat-template-kwargs, enable_thinking, …; not marked
+  Json request_kwargs = Json::object();  // chat_template_kwargs of the request; win over kwargs, strings are marked
 };
 
 class ChatTemplate {
@@ -49,7 +49,7 @@ class ChatTemplate {
 // lenient: a late system message moves to the front instead of being refused.
 struct MessageRules {
   bool lenient = true;
-  bool keep_parts = false;              // ChatTemplate::wants_content_parts()
+  bool keep_parts = false;  // ChatTemplate::wants_content_parts()
 };
 Result<Json> normalize_messages(const Json& messages, const MessageRules& rules);
 Result<Json> normalize_tools(const Json& tools);

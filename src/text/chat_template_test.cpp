@@ -23,7 +23,8 @@ Json read_json(const std::string& path) {
 }
 
 // What the golden says: the exact text, or the error. Python's own errors are matched by their kind.
-void expect_outcome(const Result<MarkedText>& got, const Json& expected_text, const Json& expected_error, const std::string& name) {
+void expect_outcome(const Result<MarkedText>& got, const Json& expected_text, const Json& expected_error,
+                    const std::string& name) {
   if (expected_error.is_null()) {
     ASSERT_TRUE(got.ok()) << name << ": " << got.status().message;
     EXPECT_EQ(got->text, expected_text.get<std::string>()) << name;
@@ -82,7 +83,8 @@ TEST(ChatTemplate, real_templates_goldens) {
       if (c.contains("enable_thinking")) in.kwargs["enable_thinking"] = c["enable_thinking"];
       const Json& expected = golden["expected"][name][case_name];
       const bool failed = expected.is_object();
-      expect_outcome(chat.render(in), failed ? Json() : expected, failed ? expected["error"] : Json(), name + ", " + case_name);
+      expect_outcome(chat.render(in), failed ? Json() : expected, failed ? expected["error"] : Json(),
+                     name + ", " + case_name);
     }
   }
   if (!missing.empty()) GTEST_SKIP() << "not in " << dir << "/templates:" << missing;
@@ -90,7 +92,8 @@ TEST(ChatTemplate, real_templates_goldens) {
 
 // ---- inputs --------------------------------------------------------------------------------------------------------
 constexpr const char* kChat =
-    "{% for m in messages %}[{{ m.role }}]{{ m.content | trim }};{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
+    "{% for m in messages %}[{{ m.role }}]{{ m.content | trim }};{% endfor %}{% if add_generation_prompt "
+    "%}[assistant]{% endif %}";
 
 RenderInput input(const char* messages) {
   RenderInput in;
@@ -104,12 +107,15 @@ TEST(ChatTemplate, continue_final_message_ends_behind_its_text) {
   in.continue_final_message = true;
   const auto out = ChatTemplate(kChat, Json::object()).render(in);
   ASSERT_TRUE(out.ok()) << out.status().message;
-  EXPECT_EQ(out->text, "[user]a;[assistant]The answer");        // this template trims, so the space goes
+  EXPECT_EQ(out->text, "[user]a;[assistant]The answer");  // this template trims, so the space goes
   const auto kept = ChatTemplate("{% for m in messages %}{{ m.content }}<end>{% endfor %}", Json::object()).render(in);
   ASSERT_TRUE(kept.ok());
   EXPECT_EQ(kept->text, "a<end>The answer ");
   in.messages.back()["content"] = Json::parse(R"([{"type": "text", "text": "x"}, {"type": "text", "text": "y"}])");
-  const auto parts = ChatTemplate("{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}<end>{% endfor %}", Json::object()).render(in);
+  const auto parts =
+      ChatTemplate("{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}<end>{% endfor %}",
+                   Json::object())
+          .render(in);
   ASSERT_TRUE(parts.ok());
   EXPECT_EQ(parts->text, "<end>xy");
 }
@@ -136,8 +142,10 @@ TEST(ChatTemplate, variables) {
   RenderInput in = input("[]");
   in.kwargs["enable_thinking"] = false;
   in.documents = Json::parse(R"([{"title": "T"}])");
-  const auto out = ChatTemplate("{{ bos_token }} {{ enable_thinking is false }} {{ documents[0].title }} {{ tools is none }}", Json{{"bos_token", "<s>"}})
-                       .render(in);
+  const auto out =
+      ChatTemplate("{{ bos_token }} {{ enable_thinking is false }} {{ documents[0].title }} {{ tools is none }}",
+                   Json{{"bos_token", "<s>"}})
+          .render(in);
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out->text, "<s> True T True");
 }
@@ -153,7 +161,8 @@ TEST(ChatTemplate, errors) {
   const auto own = ChatTemplate("{{ raise_exception('No messages provided.') }}", Json::object()).render(input("[]"));
   EXPECT_EQ(own.status().message, "No messages provided.");
   const auto other = ChatTemplate("\n{{ 1 + none }}", Json::object()).render(input("[]"));
-  EXPECT_EQ(other.status().message, "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType' (chat template, line 2)");
+  EXPECT_EQ(other.status().message,
+            "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType' (chat template, line 2)");
   EXPECT_EQ(other.status().code, Code::invalid_argument);
 }
 
@@ -161,9 +170,11 @@ TEST(ChatTemplate, wants_content_parts) {
   const std::string dir = std::string(HEARTH_GOLDEN) + "/chat_template/";
   EXPECT_TRUE(ChatTemplate(read_file(dir + "chat_template.jinja"), Json::object()).wants_content_parts());
   EXPECT_FALSE(ChatTemplate(kChat, Json::object()).wants_content_parts());
-  EXPECT_FALSE(ChatTemplate("{% for m in messages %}{{ m.content + '' }}{% endfor %}", Json::object()).wants_content_parts());
+  EXPECT_FALSE(
+      ChatTemplate("{% for m in messages %}{{ m.content + '' }}{% endfor %}", Json::object()).wants_content_parts());
   // Lists for users only: then all contents are strings.
-  EXPECT_FALSE(ChatTemplate("{% for m in messages %}{% if m.role == 'user' and m.content is not string %}{% for p in m.content %}{{ p.text }}"
+  EXPECT_FALSE(ChatTemplate("{% for m in messages %}{% if m.role == 'user' and m.content is not string %}{% for p in "
+                            "m.content %}{{ p.text }}"
                             "{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}",
                             Json::object())
                    .wants_content_parts());

@@ -13,11 +13,13 @@ namespace {
 struct TextPart {
   std::string_view type, key;
 };
-constexpr std::array<TextPart, 4> kText = {{{"text", "text"}, {"input_text", "text"}, {"output_text", "text"}, {"refusal", "refusal"}}};
-constexpr std::array<TextPart, 3> kReasoning = {{{"thinking", "thinking"}, {"reasoning", "text"}, {"reasoning_text", "text"}}};
-constexpr std::array<std::string_view, 15> kMedia = {"image_url",   "image",  "input_image", "image_embeds", "image_pil",
-                                                     "video_url",   "video",  "input_video", "audio_url",    "audio",
-                                                     "input_audio", "audio_embeds", "prompt_embeds", "file", "input_file"};
+constexpr std::array<TextPart, 4> kText = {
+    {{"text", "text"}, {"input_text", "text"}, {"output_text", "text"}, {"refusal", "refusal"}}};
+constexpr std::array<TextPart, 3> kReasoning = {
+    {{"thinking", "thinking"}, {"reasoning", "text"}, {"reasoning_text", "text"}}};
+constexpr std::array<std::string_view, 15> kMedia = {
+    "image_url", "image", "input_image", "image_embeds", "image_pil",     "video_url", "video",     "input_video",
+    "audio_url", "audio", "input_audio", "audio_embeds", "prompt_embeds", "file",      "input_file"};
 
 template <class T>
 const TextPart* find(const T& table, std::string_view type) {
@@ -29,15 +31,17 @@ const TextPart* find(const T& table, std::string_view type) {
 // A part may leave its type out when one of its keys tells it.
 std::string type_of(const Json& part) {
   if (const auto it = part.find("type"); it != part.end() && it->is_string()) return it->get<std::string>();
-  for (const char* key : {"text", "refusal", "thinking", "image_url", "image", "video_url", "video", "audio_url", "input_audio"})
+  for (const char* key :
+       {"text", "refusal", "thinking", "image_url", "image", "video_url", "video", "audio_url", "input_audio"})
     if (part.contains(key)) return key;
   return {};
 }
 
 Status unknown_type(const std::string& type, const std::string& where) {
-  return invalid_argument(fmt::format("{} has {}; known are text, input_text, output_text, refusal, thinking, reasoning, tool_reference", where,
-                                      type.empty() ? "no type" : "unknown type '" + type + "'"),
-                          where + ".type");
+  return invalid_argument(
+      fmt::format("{} has {}; known are text, input_text, output_text, refusal, thinking, reasoning, tool_reference",
+                  where, type.empty() ? "no type" : "unknown type '" + type + "'"),
+      where + ".type");
 }
 
 Result<std::string> text_at(const Json& part, std::string_view key, const std::string& where) {
@@ -70,7 +74,8 @@ Result<MessageText> read_content(const Json& content, const std::string& where, 
     return out;
   }
   if (!content.is_array())
-    return invalid_argument(fmt::format("{} must be a string, null or an array of parts, not {}", where, content.type_name()), where);
+    return invalid_argument(
+        fmt::format("{} must be a string, null or an array of parts, not {}", where, content.type_name()), where);
   for (std::size_t i = 0; i < content.size(); ++i) {
     const Json& part = content[i];
     const std::string here = fmt::format("{}[{}]", where, i);

@@ -16,8 +16,8 @@ class Detokenizer {
   // at_start: the ids begin a text, so SentencePiece's first space is dropped; otherwise they continue a prompt.
   Detokenizer(const Tokenizer& tokenizer, bool skip_special, bool at_start = false)
       : tokenizer_(tokenizer), skip_special_(skip_special), at_start_(at_start) {}
-  std::string push(std::int32_t id);   // text that may be sent now
-  std::string finish();                // the rest; held-back bytes become U+FFFD
+  std::string push(std::int32_t id);  // text that may be sent now
+  std::string finish();               // the rest; held-back bytes become U+FFFD
 
  private:
   const Tokenizer& tokenizer_;

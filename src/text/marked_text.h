@@ -11,8 +11,10 @@ namespace hearth {
 
 struct MarkedText {
   std::string text;
-  struct Span { std::size_t begin, end; };     // [begin, end) bytes
-  std::vector<Span> from_request;              // ascending, disjoint
+  struct Span {
+    std::size_t begin, end;
+  };                               // [begin, end) bytes
+  std::vector<Span> from_request;  // ascending, disjoint
 };
 
 }  // namespace hearth

@@ -9,10 +9,10 @@
 namespace hearth {
 
 struct MessageText {
-  Json parts = Json::array();            // [{"type": "text", "text": …}, …]
-  std::string reasoning;                 // of thinking and reasoning parts
+  Json parts = Json::array();  // [{"type": "text", "text": …}, …]
+  std::string reasoning;       // of thinking and reasoning parts
   bool has_reasoning = false;
-  std::string joined() const;            // the texts, one a line
+  std::string joined() const;  // the texts, one a line
 };
 
 // content: string, null or array of parts. where names it in errors, as in "messages[2].content".

@@ -19,14 +19,24 @@ constexpr std::string_view kHex = "0-9A-Fa-f";
 
 // PCRE2 takes a bare script name for Script_Extensions, which is wider.
 constexpr std::array<std::string_view, 26> kScripts = {
-    "Arabic", "Armenian", "Bengali",  "Bopomofo", "Cyrillic",  "Devanagari", "Ethiopic", "Georgian", "Greek",
-    "Gujarati", "Gurmukhi", "Han",    "Hangul",   "Hebrew",    "Hiragana",   "Kannada",  "Katakana", "Khmer",
-    "Lao",    "Latin",    "Malayalam", "Myanmar", "Tamil",     "Telugu",     "Thai",     "Tibetan"};
+    "Arabic",   "Armenian", "Bengali",   "Bopomofo", "Cyrillic", "Devanagari", "Ethiopic", "Georgian", "Greek",
+    "Gujarati", "Gurmukhi", "Han",       "Hangul",   "Hebrew",   "Hiragana",   "Kannada",  "Katakana", "Khmer",
+    "Lao",      "Latin",    "Malayalam", "Myanmar",  "Tamil",    "Telugu",     "Thai",     "Tibetan"};
 
-struct LongName { std::string_view name, category; };
-constexpr std::array<LongName, 11> kCategories = {{{"Letter", "L"}, {"Lowercase_Letter", "Ll"}, {"Uppercase_Letter", "Lu"},
-    {"Titlecase_Letter", "Lt"}, {"Mark", "M"}, {"Number", "N"}, {"Decimal_Number", "Nd"}, {"Punctuation", "P"},
-    {"Symbol", "S"}, {"Separator", "Z"}, {"Other", "C"}}};
+struct LongName {
+  std::string_view name, category;
+};
+constexpr std::array<LongName, 11> kCategories = {{{"Letter", "L"},
+                                                   {"Lowercase_Letter", "Ll"},
+                                                   {"Uppercase_Letter", "Lu"},
+                                                   {"Titlecase_Letter", "Lt"},
+                                                   {"Mark", "M"},
+                                                   {"Number", "N"},
+                                                   {"Decimal_Number", "Nd"},
+                                                   {"Punctuation", "P"},
+                                                   {"Symbol", "S"},
+                                                   {"Separator", "Z"},
+                                                   {"Other", "C"}}};
 
 class Translator {
  public:
@@ -35,10 +45,16 @@ class Translator {
   std::string run() {
     while (pos_ < in_.size()) {
       const char c = in_[pos_];
-      if (c == '\\') escape(false);
-      else if (c == '[') char_class();
-      else if (c == '(') group();
-      else { out_.push_back(c); ++pos_; }
+      if (c == '\\')
+        escape(false);
+      else if (c == '[')
+        char_class();
+      else if (c == '(')
+        group();
+      else {
+        out_.push_back(c);
+        ++pos_;
+      }
     }
     return std::move(out_);
   }
@@ -51,33 +67,47 @@ class Translator {
 
   // A class's items outside of one need brackets.
   void put(bool in_class, bool negated, std::string_view items) {
-    if (in_class) out_.append(items);
-    else out_.append(negated ? "[^" : "[").append(items).append("]");
+    if (in_class)
+      out_.append(items);
+    else
+      out_.append(negated ? "[^" : "[").append(items).append("]");
   }
 
   void escape(bool in_class) {
     if (pos_ + 1 >= in_.size()) refuse("a lone backslash");
     const char c = in_[pos_ + 1];
     switch (c) {
-      case 's': put(in_class, false, kSpace); break;
-      case 'S': put(in_class, false, kNotSpace); break;
-      case 'w': put(in_class, false, kWord); break;
+      case 's':
+        put(in_class, false, kSpace);
+        break;
+      case 'S':
+        put(in_class, false, kNotSpace);
+        break;
+      case 'w':
+        put(in_class, false, kWord);
+        break;
       case 'W':
         if (in_class) refuse("\\W inside a class is not offered");
         put(false, true, kWord);
         break;
-      case 'h': put(in_class, false, kHex); break;
+      case 'h':
+        put(in_class, false, kHex);
+        break;
       case 'H':
         if (in_class) refuse("\\H inside a class is not offered");
         put(false, true, kHex);
         break;
-      case 'p': case 'P': property(); return;
+      case 'p':
+      case 'P':
+        property();
+        return;
       case 'u':
         if (in_.size() < pos_ + 6) refuse("\\u needs four hex digits");
         out_.append("\\x{").append(in_.substr(pos_ + 2, 4)).append("}");
         pos_ += 6;
         return;
-      default: out_.append(in_.substr(pos_, 2));
+      default:
+        out_.append(in_.substr(pos_, 2));
     }
     pos_ += 2;
   }
@@ -109,7 +139,10 @@ class Translator {
     out_.push_back('[');
     ++pos_;
     const bool negated = next_is("^");
-    if (negated) { out_.push_back('^'); ++pos_; }
+    if (negated) {
+      out_.push_back('^');
+      ++pos_;
+    }
     for (bool first = true;; first = false) {
       if (pos_ >= in_.size()) refuse("a class without its ]");
       const char c = in_[pos_];

@@ -38,12 +38,10 @@ TEST(Regex, SpaceIsExactlyWhiteSpace) {
   }
 }
 
-TEST(Regex, CaseFoldsByUnicode) {
-  EXPECT_EQ(all("(?i:'s)", "'s 'S '\u017F"), (Strings{"'s", "'S", "'\u017F"}));
-}
+TEST(Regex, CaseFoldsByUnicode) { EXPECT_EQ(all("(?i:'s)", "'s 'S '\u017F"), (Strings{"'s", "'S", "'\u017F"})); }
 
 TEST(Regex, OnigurumaSyntax) {
-  EXPECT_EQ(all("\\p{Han}", "a々漢、"), (Strings{"々", "漢"}));        // 、 is Han by extension only
+  EXPECT_EQ(all("\\p{Han}", "a々漢、"), (Strings{"々", "漢"}));  // 、 is Han by extension only
   EXPECT_EQ(all("[a-z&&[^b]]+", "abcb"), (Strings{"a", "c"}));
   EXPECT_EQ(all("\\h+", "xyzBEEFq"), (Strings{"BEEF"}));
   EXPECT_EQ(all("^a", "a\nab\na"), (Strings{"a", "a", "a"}));
@@ -54,7 +52,8 @@ TEST(Regex, OnigurumaSyntax) {
 }
 
 TEST(Regex, BadPatternsAreErrors) {
-  for (const char* bad : {"(", "[a", "a\\", "*", "[a[b]]", "\\p{Nonsense}", "[^a&&[b]]", "(?<n>a)(?<n>b)", "((a|b){1000}){1000}"})
+  for (const char* bad :
+       {"(", "[a", "a\\", "*", "[a[b]]", "\\p{Nonsense}", "[^a&&[b]]", "(?<n>a)(?<n>b)", "((a|b){1000}){1000}"})
     EXPECT_THROW(Regex{bad}, RegexError) << bad;
 }
 

@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace hearth;
   const std::string_view all(reinterpret_cast<const char*>(data), size);
   const std::size_t cut = all.find('\xff');
-  const std::string_view text = cut == std::string_view::npos ? std::string_view("a<s> b\xC3\xA9 1") : all.substr(cut + 1);
+  const std::string_view text =
+      cut == std::string_view::npos ? std::string_view("a<s> b\xC3\xA9 1") : all.substr(cut + 1);
   try {
     const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(all.substr(0, cut), "", "fuzz");
     const std::vector<std::int32_t> ids = tokenizer->encode(text, {.add_special = true});

@@ -28,10 +28,14 @@ Utf8Step utf8_step(std::string_view text, std::size_t pos) {
   // The second byte's range keeps out overlong forms, surrogates and what lies above U+10FFFF.
   int more = 0;
   std::uint8_t low = 0x80, high = 0xBF;
-  if (lead >= 0xC2 && lead <= 0xDF) more = 1;
-  else if (lead >= 0xE0 && lead <= 0xEF) more = 2;
-  else if (lead >= 0xF0 && lead <= 0xF4) more = 3;
-  else return {Utf8Kind::broken, 1};
+  if (lead >= 0xC2 && lead <= 0xDF)
+    more = 1;
+  else if (lead >= 0xE0 && lead <= 0xEF)
+    more = 2;
+  else if (lead >= 0xF0 && lead <= 0xF4)
+    more = 3;
+  else
+    return {Utf8Kind::broken, 1};
   if (lead == 0xE0) low = 0xA0;
   if (lead == 0xED) high = 0x9F;
   if (lead == 0xF0) low = 0x90;
@@ -105,8 +109,8 @@ std::string to_utf8(std::string_view bytes) {
 }
 
 bool is_white_space(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
-         c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 }  // namespace hearth

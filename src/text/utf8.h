@@ -18,8 +18,8 @@ enum class Utf8Kind : std::uint8_t {
 
 struct Utf8Step {
   Utf8Kind kind;
-  std::uint8_t size;   // 1 … 4
-  char32_t code = 0;   // when whole
+  std::uint8_t size;  // 1 … 4
+  char32_t code = 0;  // when whole
 };
 
 // Before    pos < text.size()

@@ -9,7 +9,9 @@ TEST(Utf8, MaximalSubpartsBecomeOneReplacementEach) {
   // Unicode standard, table 3-8.
   EXPECT_EQ(to_utf8("\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64"),
             "a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
-  EXPECT_EQ(to_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"), "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD" "A");
+  EXPECT_EQ(to_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"),
+            "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD"
+            "A");
   EXPECT_EQ(to_utf8("\xED\xA0\x80\xF4\x90\x80\x80"), "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD");
   EXPECT_EQ(to_utf8("\xE2\x82"), "\uFFFD");
   EXPECT_EQ(to_utf8("\xED\xA0"), "\uFFFD\uFFFD");

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr std::int64_t kSpan = 512;      // a multiple of kAttendBlock
+constexpr std::int64_t kSpan = 512;  // a multiple of kAttendBlock
 // Queries that share the pass over a block of k and v: with the block (32 kB at width 64) they fit the first-level cache.
 constexpr std::int64_t kTileQueries = 24;
 
@@ -65,15 +65,16 @@ void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& 
   // Few tiles and long contexts: a thread takes one span of a tile, whose states wait to be joined. Otherwise all spans of a
   // tile, one after the other.
   const std::int64_t max_spans = (longest + kSpan - 1) / kSpan;
-  const bool split = max_spans > 1 && num_tiles * G < 4 * pool_.size() &&
-                     num_tiles * G * max_spans * queries * state <= kSplitNumbers;
+  const bool split =
+      max_spans > 1 && num_tiles * G < 4 * pool_.size() && num_tiles * G * max_spans * queries * state <= kSplitNumbers;
   const std::int64_t spans = split ? max_spans : 1, items = num_tiles * G * spans;
 
   // Scratch: per item the state of its queries, or per thread two of them; per thread one widened block of k and v.
   const bool convert = cache.k.dtype != DType::f32;
   const std::int64_t per_thread = queries * state * (split ? 0 : 2) + (convert ? 2 * kAttendBlock * K : 0);
   const std::int64_t per_item = split ? queries * state : 0;
-  float* scratch = attention_.get<float>(*device_, static_cast<std::size_t>(per_thread * pool_.size() + per_item * items));
+  float* scratch =
+      attention_.get<float>(*device_, static_cast<std::size_t>(per_thread * pool_.size() + per_item * items));
   float* item_states = scratch + per_thread * pool_.size();
 
   const auto clear = [&](float* states, std::int64_t count) {
@@ -85,13 +86,15 @@ void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& 
   };
 
   // The online softmax of a tile's queries over positions [s0, s1) of KV head g.
-  const auto attend_span = [&](const Tile& tile, std::int64_t g, std::int64_t s0, std::int64_t s1, float* states, float* block) {
+  const auto attend_span = [&](const Tile& tile, std::int64_t g, std::int64_t s0, std::int64_t s1, float* states,
+                               float* block) {
     const std::int32_t* table = batch.block_tables.row<std::int32_t>(tile.sequence);
     const float *k[kAttendBlock], *v[kAttendBlock];
     AttendQuery query[kMaxQueries];
     for (std::int64_t s = s0; s < s1; s += kAttendBlock) {
       const std::int64_t n = std::min(kAttendBlock, s1 - s);
-      std::int64_t page = s / N, offset = s % N;  // counted along: two divisions a position would cost more than its scores
+      std::int64_t page = s / N,
+                   offset = s % N;  // counted along: two divisions a position would cost more than its scores
       for (std::int64_t j = 0; j < n; ++j) {
         const std::int64_t slot = table[page] * N + offset;
         const std::byte *kj = cache_row(cache.k, slot, g), *vj = cache_row(cache.v, slot, g);
@@ -142,8 +145,10 @@ void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& 
 
   // Item: tile (the longest first), KV head, span.
   const auto decode_item = [&](std::int64_t item) {
-    struct { const Tile& tile; std::int64_t g, span; } r{tiles[static_cast<std::size_t>(num_tiles - 1 - item / (G * spans))],
-                                                        item / spans % G, item % spans};
+    struct {
+      const Tile& tile;
+      std::int64_t g, span;
+    } r{tiles[static_cast<std::size_t>(num_tiles - 1 - item / (G * spans))], item / spans % G, item % spans};
     return r;
   };
   pool_.run(items, [&](std::int64_t item, int worker) {

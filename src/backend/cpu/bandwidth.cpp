@@ -14,7 +14,8 @@
 namespace hearth {
 
 double measure_read_bandwidth(int threads) {
-  const auto available = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto available =
+      static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t chunk = std::size_t{1} << 20;
   const std::size_t chunks = std::clamp<std::size_t>(available / 4 / chunk, 64, 1024);
   const Kernels& kernels = choose_kernels({});
@@ -23,7 +24,8 @@ double measure_read_bandwidth(int threads) {
   const Buffer buffer = device->alloc(chunks * chunk, "workspace");
   auto* data = static_cast<float*>(buffer.data());
   const std::size_t n = chunk / sizeof(float);
-  pool.run(static_cast<std::int64_t>(chunks), [&](std::int64_t i, int) { std::fill_n(data + static_cast<std::size_t>(i) * n, n, 1.0f); });
+  pool.run(static_cast<std::int64_t>(chunks),
+           [&](std::int64_t i, int) { std::fill_n(data + static_cast<std::size_t>(i) * n, n, 1.0f); });
   double best = 0;
   std::atomic<float> sink{0};
   for (int pass = 0; pass < 3; ++pass) {

@@ -37,7 +37,8 @@ std::size_t CpuOps::plan_matrix(Format format, std::int64_t rows, std::int64_t c
   if (!is_float(layout)) max_quantized_cols_ = std::max(max_quantized_cols_, cols);
   const auto panels = static_cast<std::size_t>((rows + kPanelRows - 1) / kPanelRows);
   std::size_t bytes = panels * panel_bytes(layout, cols);
-  if (layout == Layout::f8) bytes += panels * static_cast<std::size_t>((cols + kScaleBlock - 1) / kScaleBlock) * sizeof(float);
+  if (layout == Layout::f8)
+    bytes += panels * static_cast<std::size_t>((cols + kScaleBlock - 1) / kScaleBlock) * sizeof(float);
   return (bytes + 4095) / 4096 * 4096;  // a matrix has pages of its own
 }
 
@@ -48,7 +49,8 @@ std::size_t CpuOps::workspace_bytes(std::int64_t max_tokens) {
 void CpuOps::reserve(std::int64_t max_tokens) {
   for (const auto& [format, e] : expanded_) {
     const LayoutChoice choice = layout_for(format);
-    log_info("cpu: {} matrices of {} are expanded to {}: {:.1f} MiB instead of {:.1f}", e.matrices, format_info(format).name,
+    log_info("cpu: {} matrices of {} are expanded to {}: {:.1f} MiB instead of {:.1f}", e.matrices,
+             format_info(format).name,
              choice.layout == Layout::q8_f32 ? "bytes with f32 scales" : format_info(choice.format).name,
              static_cast<double>(e.bytes) / (1 << 20), static_cast<double>(e.stored) / (1 << 20));
   }

@@ -18,8 +18,8 @@
 namespace hearth {
 
 struct CpuOptions {
-  int threads = 0;        // 0: one for each core this process may use
-  std::string isa = {};   // "avx512", "avx2", "dotprod" (ARM64), "portable"; empty: the best of this machine
+  int threads = 0;       // 0: one for each core this process may use
+  std::string isa = {};  // "avx512", "avx2", "dotprod" (ARM64), "portable"; empty: the best of this machine
 };
 
 std::unique_ptr<Ops> make_cpu_ops(const CpuOptions& options);

@@ -99,15 +99,18 @@ class CpuOps final : public Ops {
   std::unique_ptr<Device> device_;
   const Kernels& kernels_;
   ThreadPool pool_;
-  std::int64_t max_quantized_cols_ = 0;   // of the matrices loaded so far
-  struct Expanded { std::int64_t matrices = 0; std::size_t stored = 0, bytes = 0; };
-  std::map<Format, Expanded> expanded_;   // formats that were expanded, until reserve() has said so
+  std::int64_t max_quantized_cols_ = 0;  // of the matrices loaded so far
+  struct Expanded {
+    std::int64_t matrices = 0;
+    std::size_t stored = 0, bytes = 0;
+  };
+  std::map<Format, Expanded> expanded_;  // formats that were expanded, until reserve() has said so
 
   Scratch x_quantized_, attention_, moe_quantized_, moe_values_;
   std::vector<const void*> x_rows_, xq_rows_;
   std::vector<float*> out_rows_;
   std::vector<GemmJob> jobs_;
-  std::vector<std::int64_t> job_end_;     // items up to and with job i
+  std::vector<std::int64_t> job_end_;  // items up to and with job i
 
   // cos and sin of the last positions and frequencies asked for: the layers of a step ask for the same.
   std::vector<std::int32_t> rope_positions_;

@@ -27,7 +27,7 @@ void CpuOps::causal_conv1d(Tensor out, Tensor u, Tensor w, Tensor state, const B
     const Rows r = rows_of(batch, i / groups);
     if (r.begin == r.end) return;
     const std::int64_t c0 = i % groups * kChannels, n = std::min(kChannels, C - c0);
-    float* s = state.row<float>(r.slot) + c0;   // row j at s + j · C
+    float* s = state.row<float>(r.slot) + c0;  // row j at s + j · C
     if (r.fresh)
       for (int j = 0; j < 3; ++j) std::fill_n(s + j * C, n, 0.0f);
     // The row j before t: of this step, or of the state as it was.
@@ -69,8 +69,8 @@ void CpuOps::gated_delta_rule(Tensor y, Tensor q, Tensor k, Tensor v, Tensor g, 
     if (r.fresh)
       for (std::int64_t i = 0; i < Dk; ++i) std::fill_n(S + i * Dv, n, 0.0f);
     for (std::int64_t t = r.begin; t < r.end; ++t)
-      kernels_.delta_step(y.row<float>(t, h) + c0, S, Dv, q.row<float>(t, hk), k.row<float>(t, hk), v.row<float>(t, h) + c0,
-                          g.row<float>(t)[h], beta.row<float>(t)[h], Dk, n);
+      kernels_.delta_step(y.row<float>(t, h) + c0, S, Dv, q.row<float>(t, hk), k.row<float>(t, hk),
+                          v.row<float>(t, h) + c0, g.row<float>(t)[h], beta.row<float>(t)[h], Dk, n);
   });
 }
 

@@ -12,7 +12,7 @@ constexpr std::size_t kItemBytes = 16 << 10;
 constexpr std::int64_t kItemRows = 128;
 
 struct Cut {
-  std::int64_t panels, rows;   // an item
+  std::int64_t panels, rows;  // an item
   std::int64_t panel_groups, row_groups;
 };
 Cut cut(const GemmJob& job) {
@@ -36,7 +36,8 @@ void CpuOps::run_jobs(std::span<const GemmJob> jobs) {
     job_end_.push_back(items += c.panel_groups * c.row_groups);
   }
   pool_.run(items, [&](std::int64_t item, int) {
-    const auto j = static_cast<std::size_t>(std::upper_bound(job_end_.begin(), job_end_.end(), item) - job_end_.begin());
+    const auto j =
+        static_cast<std::size_t>(std::upper_bound(job_end_.begin(), job_end_.end(), item) - job_end_.begin());
     const GemmJob& job = jobs[j];
     const Cut c = cut(job);
     const std::int64_t i = item - (j > 0 ? job_end_[j - 1] : 0);
@@ -73,7 +74,8 @@ void CpuOps::linear_many(std::span<const Tensor> outs, Tensor x, std::span<const
   if (T == 0) return;
   x_rows_.clear();
   for (std::int64_t t = 0; t < T; ++t) x_rows_.push_back(x.row<float>(t));
-  const bool quantized = std::any_of(ws.begin(), ws.end(), [](const Matrix* w) { return !is_float(packed(*w).layout); });
+  const bool quantized =
+      std::any_of(ws.begin(), ws.end(), [](const Matrix* w) { return !is_float(packed(*w).layout); });
   if (quantized) {
     const std::byte* base = quantize_rows(x_quantized_, reinterpret_cast<const float* const*>(x_rows_.data()), T, K);
     xq_rows_.clear();

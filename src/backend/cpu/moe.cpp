@@ -36,10 +36,14 @@ void CpuOps::moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Experts
   const std::int64_t T = x.dim(0), D = x.dim(1), A = ids.dim(1);
   const auto E = static_cast<std::int64_t>(experts.gate_proj.size());
   const std::int64_t F = experts.gate_proj.front().rows;
-  struct Pair { std::int32_t expert; std::int32_t token; float weight; };
+  struct Pair {
+    std::int32_t expert;
+    std::int32_t token;
+    float weight;
+  };
   std::vector<Pair> pairs;
-  std::vector<std::int64_t> begin;          // pairs of expert e: [begin[e], begin[e + 1])
-  std::vector<std::int64_t> pair_of;        // of token t, ascending expert id
+  std::vector<std::int64_t> begin;    // pairs of expert e: [begin[e], begin[e + 1])
+  std::vector<std::int64_t> pair_of;  // of token t, ascending expert id
   std::vector<float*> gate_rows, up_rows, down_rows;
   std::vector<const void*> x_rows, hidden_rows;
   std::vector<GemmJob> jobs;
@@ -82,7 +86,8 @@ void CpuOps::moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Experts
       down_rows[at] = down + i * D;
     }
     jobs.clear();
-    const auto push = [&](const Matrix& m, const void* const* floats, const void* const* bytes, float* const* to, std::int64_t e) {
+    const auto push = [&](const Matrix& m, const void* const* floats, const void* const* bytes, float* const* to,
+                          std::int64_t e) {
       const std::int64_t b = begin[static_cast<std::size_t>(e)], rows = begin[static_cast<std::size_t>(e) + 1] - b;
       if (rows == 0) return;
       const PackedMatrix& w = packed(m);
@@ -96,8 +101,10 @@ void CpuOps::moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Experts
     each(n, 4 * F, [&](std::int64_t i) { kernels_.silu_mul(gate + i * F, gate + i * F, up + i * F, F); });
     for (std::int64_t i = 0; i < n; ++i) hidden_rows[static_cast<std::size_t>(i)] = gate + i * F;
     if (wants_bytes(experts.down_proj)) {
-      const std::byte* hq = quantize_rows(moe_quantized_, reinterpret_cast<const float* const*>(hidden_rows.data()), n, F);
-      for (std::int64_t i = 0; i < n; ++i) xq_rows[static_cast<std::size_t>(i)] = hq + static_cast<std::size_t>(i) * q_stride(F);
+      const std::byte* hq =
+          quantize_rows(moe_quantized_, reinterpret_cast<const float* const*>(hidden_rows.data()), n, F);
+      for (std::int64_t i = 0; i < n; ++i)
+        xq_rows[static_cast<std::size_t>(i)] = hq + static_cast<std::size_t>(i) * q_stride(F);
     }
     jobs.clear();
     for (std::int64_t e = 0; e < E; ++e)

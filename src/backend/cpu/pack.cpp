@@ -36,10 +36,17 @@ std::int64_t f8_offset(std::int64_t k, std::int64_t r) { return k / 4 * 64 + k %
 void put_float_row(Layout layout, const std::byte* row, std::int64_t cols, std::byte* panel, std::int64_t lane) {
   for (std::int64_t k = 0; k < cols; ++k) {
     switch (layout) {
-      case Layout::f32: std::memcpy(panel + (k * 16 + lane) * 4, row + 4 * k, 4); break;
-      case Layout::f16: std::memcpy(panel + (k * 16 + lane) * 2, row + 2 * k, 2); break;
-      case Layout::bf16: std::memcpy(panel + k / 2 * 64 + lane * 4 + k % 2 * 2, row + 2 * k, 2); break;
-      default: panel[f8_offset(k, lane)] = row[k];
+      case Layout::f32:
+        std::memcpy(panel + (k * 16 + lane) * 4, row + 4 * k, 4);
+        break;
+      case Layout::f16:
+        std::memcpy(panel + (k * 16 + lane) * 2, row + 2 * k, 2);
+        break;
+      case Layout::bf16:
+        std::memcpy(panel + k / 2 * 64 + lane * 4 + k % 2 * 2, row + 2 * k, 2);
+        break;
+      default:
+        panel[f8_offset(k, lane)] = row[k];
     }
   }
 }
@@ -49,42 +56,72 @@ bool has_nan_e4m3(const std::byte* row, std::int64_t cols) {
 }
 
 // Plain formats whose values another layout holds exactly.
-Format stored_as(Format format) { return format == Format::f64 || format == Format::q2_k || format == Format::f8_e5m2 ? Format::f32 : format; }
+Format stored_as(Format format) {
+  return format == Format::f64 || format == Format::q2_k || format == Format::f8_e5m2 ? Format::f32 : format;
+}
 
 }  // namespace
 
 LayoutChoice layout_for(Format format) {
   switch (format) {
-    case Format::f32: return {Layout::f32, format, false};
-    case Format::f16: return {Layout::f16, format, false};
-    case Format::bf16: return {Layout::bf16, format, false};
-    case Format::f8_e4m3: return {Layout::f8, format, false};
-    case Format::q8_0: return {Layout::q8_0, format, false};
-    case Format::q4_0: return {Layout::q4_0, format, false};
-    case Format::q4_1: return {Layout::q4_1, format, false};
-    case Format::q5_0: return {Layout::q5_0, format, false};
-    case Format::q5_1: return {Layout::q5_1, format, false};
-    case Format::q4_k: return {Layout::q4_k, format, false};
-    case Format::q5_k: return {Layout::q5_k, format, false};
-    case Format::q6_k: return {Layout::q6_k, format, false};
+    case Format::f32:
+      return {Layout::f32, format, false};
+    case Format::f16:
+      return {Layout::f16, format, false};
+    case Format::bf16:
+      return {Layout::bf16, format, false};
+    case Format::f8_e4m3:
+      return {Layout::f8, format, false};
+    case Format::q8_0:
+      return {Layout::q8_0, format, false};
+    case Format::q4_0:
+      return {Layout::q4_0, format, false};
+    case Format::q4_1:
+      return {Layout::q4_1, format, false};
+    case Format::q5_0:
+      return {Layout::q5_0, format, false};
+    case Format::q5_1:
+      return {Layout::q5_1, format, false};
+    case Format::q4_k:
+      return {Layout::q4_k, format, false};
+    case Format::q5_k:
+      return {Layout::q5_k, format, false};
+    case Format::q6_k:
+      return {Layout::q6_k, format, false};
     // Expanded, each exactly: the same integers under scales that the wider block has room for.
-    case Format::q3_k: return {Layout::q6_k, Format::q6_k, true};
-    case Format::iq4_nl: return {Layout::q8_0, Format::q8_0, true};
-    case Format::iq4_xs: case Format::mxfp4: return {Layout::q8_f32, format, true};
-    case Format::q2_k: case Format::f64: case Format::f8_e5m2: return {Layout::f32, Format::f32, true};
+    case Format::q3_k:
+      return {Layout::q6_k, Format::q6_k, true};
+    case Format::iq4_nl:
+      return {Layout::q8_0, Format::q8_0, true};
+    case Format::iq4_xs:
+    case Format::mxfp4:
+      return {Layout::q8_f32, format, true};
+    case Format::q2_k:
+    case Format::f64:
+    case Format::f8_e5m2:
+      return {Layout::f32, Format::f32, true};
     default:
-      throw StartupError(fmt::format("numbers of format {} cannot be the weights of a matrix", format_info(format).name),
-                         "weights", "expected a floating-point or a GGUF block format");
+      throw StartupError(
+          fmt::format("numbers of format {} cannot be the weights of a matrix", format_info(format).name), "weights",
+          "expected a floating-point or a GGUF block format");
   }
 }
 
 std::size_t panel_bytes(Layout layout, std::int64_t cols) {
   std::int64_t bytes = 0;
   switch (layout) {
-    case Layout::f32: bytes = cols * 64; break;
-    case Layout::f16: case Layout::bf16: bytes = round_up(cols, 2) * 32; break;
-    case Layout::f8: bytes = round_up(cols, 4) * 16; break;
-    default: bytes = cols / layout_block_columns(layout) * static_cast<std::int64_t>(layout_block_bytes(layout));
+    case Layout::f32:
+      bytes = cols * 64;
+      break;
+    case Layout::f16:
+    case Layout::bf16:
+      bytes = round_up(cols, 2) * 32;
+      break;
+    case Layout::f8:
+      bytes = round_up(cols, 4) * 16;
+      break;
+    default:
+      bytes = cols / layout_block_columns(layout) * static_cast<std::int64_t>(layout_block_bytes(layout));
   }
   return static_cast<std::size_t>(round_up(bytes, 64));
 }
@@ -96,8 +133,9 @@ std::shared_ptr<PackedMatrix> pack(std::span<const StoredMatrix> parts, Device& 
   const LayoutChoice choice = layout_for(format);
   const FormatInfo& info = format_info(format);
   if (cols <= 0 || cols % info.block_elems != 0)
-    throw StartupError(fmt::format("a matrix of {} columns in format {}, whose blocks have {}", cols, info.name, info.block_elems),
-                       "weights", "the columns must be a multiple of the block");
+    throw StartupError(
+        fmt::format("a matrix of {} columns in format {}, whose blocks have {}", cols, info.name, info.block_elems),
+        "weights", "the columns must be a multiple of the block");
   auto m = std::make_shared<PackedMatrix>();
   m->layout = choice.layout;
   m->cols = cols;
@@ -162,7 +200,8 @@ std::shared_ptr<PackedMatrix> pack(std::span<const StoredMatrix> parts, Device& 
     }
   });
   if (nan)
-    throw StartupError("an FP8 weight is NaN (byte 0x7f or 0xff)", "weights", "the checkpoint is damaged; fetch it again");
+    throw StartupError("an FP8 weight is NaN (byte 0x7f or 0xff)", "weights",
+                       "the checkpoint is damaged; fetch it again");
   return m;
 }
 
@@ -187,7 +226,8 @@ void unpack_row(const PackedMatrix& m, std::int64_t row, float* out) {
     case Layout::f8: {
       const std::int64_t blocks = (m.cols + kScaleBlock - 1) / kScaleBlock;
       for (std::int64_t k = 0; k < m.cols; ++k) {
-        const std::int64_t at = (row / kPanelRows * blocks + k / kScaleBlock) * m.scale_lanes + (m.scale_lanes == 1 ? 0 : lane);
+        const std::int64_t at =
+            (row / kPanelRows * blocks + k / kScaleBlock) * m.scale_lanes + (m.scale_lanes == 1 ? 0 : lane);
         out[k] = e4m3_to_f32(static_cast<std::uint8_t>(panel[f8_offset(k, lane)])) * (m.scales[at] / 256.0f);
       }
       break;

@@ -25,7 +25,7 @@ struct PackedMatrix {
   std::size_t panel_bytes = 0;
   std::int64_t num_panels = 0;
   const std::byte* panels = nullptr;
-  const float* scales = nullptr;       // f8: GemmArgs::scales
+  const float* scales = nullptr;  // f8: GemmArgs::scales
   std::int64_t scale_lanes = 1;
   std::size_t bytes = 0;
   Buffer storage;

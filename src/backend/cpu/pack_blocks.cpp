@@ -12,23 +12,34 @@ namespace {
 
 // How a quantised layout's block is laid out: kernels/quant_gemm.h.
 struct Shape {
-  int subs;         // sub-blocks of 32 columns
+  int subs;  // sub-blocks of 32 columns
   int head_bytes;
   int sub_bytes;
-  int high_bits;    // beside the nibbles; 4: whole bytes
+  int high_bits;  // beside the nibbles; 4: whole bytes
 };
 Shape shape(Layout layout) {
   switch (layout) {
-    case Layout::q8_0: return {1, 32, 512, 4};
-    case Layout::q8_f32: return {1, 64, 512, 4};
-    case Layout::q4_0: return {1, 32, 256, 0};
-    case Layout::q4_1: return {1, 64, 256, 0};
-    case Layout::q5_0: return {1, 32, 320, 1};
-    case Layout::q5_1: return {1, 64, 320, 1};
-    case Layout::q4_k: return {8, 256, 256, 0};
-    case Layout::q5_k: return {8, 256, 320, 1};
-    case Layout::q6_k: return {8, 288, 384, 2};
-    default: HEARTH_CHECK(false && "a layout without blocks"); return {};
+    case Layout::q8_0:
+      return {1, 32, 512, 4};
+    case Layout::q8_f32:
+      return {1, 64, 512, 4};
+    case Layout::q4_0:
+      return {1, 32, 256, 0};
+    case Layout::q4_1:
+      return {1, 64, 256, 0};
+    case Layout::q5_0:
+      return {1, 32, 320, 1};
+    case Layout::q5_1:
+      return {1, 64, 320, 1};
+    case Layout::q4_k:
+      return {8, 256, 256, 0};
+    case Layout::q5_k:
+      return {8, 256, 320, 1};
+    case Layout::q6_k:
+      return {8, 288, 384, 2};
+    default:
+      HEARTH_CHECK(false && "a layout without blocks");
+      return {};
   }
 }
 
@@ -120,8 +131,10 @@ void split_block(Format format, const std::byte* row, std::int64_t first, Layout
       split_nibbles(b.qs, out.q);
       return add_high_bits(b.qh, out.q);
     }
-    case Format::q4_k: return split_k(block_at<BlockQ4K>(row, b256), out);
-    case Format::q5_k: return split_k(block_at<BlockQ5K>(row, b256), out);
+    case Format::q4_k:
+      return split_k(block_at<BlockQ4K>(row, b256), out);
+    case Format::q5_k:
+      return split_k(block_at<BlockQ5K>(row, b256), out);
     case Format::q6_k: {
       const auto b = block_at<BlockQ6K>(row, b256);
       out.d = b.d;
@@ -164,7 +177,9 @@ void split_block(Format format, const std::byte* row, std::int64_t first, Layout
       out.d32 = std::ldexp(1.0f, static_cast<int>(b.e) - 128);
       return signed_bytes(kMxfp4Doubled, b.qs, out.q);
     }
-    default: HEARTH_CHECK(false && "not a block format"); (void)layout;
+    default:
+      HEARTH_CHECK(false && "not a block format");
+      (void)layout;
   }
 }
 
@@ -235,10 +250,18 @@ void get_block(Layout layout, const std::byte* block, int lane, float* out) {
       }
       float& y = out[32 * i + c];
       switch (layout) {
-        case Layout::q4_0: y = d * static_cast<float>(q - 8); break;
-        case Layout::q5_0: y = d * static_cast<float>(q - 16); break;
-        case Layout::q4_1: case Layout::q5_1: y = d * static_cast<float>(q) + m; break;
-        case Layout::q4_k: case Layout::q5_k:
+        case Layout::q4_0:
+          y = d * static_cast<float>(q - 8);
+          break;
+        case Layout::q5_0:
+          y = d * static_cast<float>(q - 16);
+          break;
+        case Layout::q4_1:
+        case Layout::q5_1:
+          y = d * static_cast<float>(q) + m;
+          break;
+        case Layout::q4_k:
+        case Layout::q5_k:
           y = d * static_cast<float>(k.scale) * static_cast<float>(q) - m * static_cast<float>(k.min);
           break;
         case Layout::q6_k: {
@@ -246,7 +269,8 @@ void get_block(Layout layout, const std::byte* block, int lane, float* out) {
           y = d * static_cast<float>(sc) * static_cast<float>(q - 32);
           break;
         }
-        default: y = d * static_cast<float>(q);
+        default:
+          y = d * static_cast<float>(q);
       }
     }
   }

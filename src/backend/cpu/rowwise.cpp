@@ -5,7 +5,8 @@ namespace hearth {
 
 void CpuOps::rms_norm(Tensor out, Tensor x, Tensor w, float eps) {
   const std::int64_t n = x.dim(-1);
-  each(x.rows(), n, [&](std::int64_t i) { kernels_.rms_norm(outer_row(out, i), outer_row(x, i), w.ptr<float>(), n, eps); });
+  each(x.rows(), n,
+       [&](std::int64_t i) { kernels_.rms_norm(outer_row(out, i), outer_row(x, i), w.ptr<float>(), n, eps); });
 }
 
 void CpuOps::add_rms_norm(Tensor out, Tensor r, Tensor m, Tensor w, float eps) {
@@ -34,12 +35,14 @@ void CpuOps::sigmoid_mul(Tensor out, Tensor x, Tensor gate) {
 
 void CpuOps::add_sigmoid_scaled(Tensor x, Tensor y, Tensor s) {
   const std::int64_t n = x.dim(-1);
-  each(x.dim(0), n, [&](std::int64_t t) { kernels_.add_sigmoid_scaled(x.row<float>(t), y.row<float>(t), s.row<float>(t)[0], n); });
+  each(x.dim(0), n,
+       [&](std::int64_t t) { kernels_.add_sigmoid_scaled(x.row<float>(t), y.row<float>(t), s.row<float>(t)[0], n); });
 }
 
 void CpuOps::gather_rows(Tensor out, Tensor x, Tensor rows) {
   for (std::int64_t i = 0; i < rows.dim(0); ++i)
-    std::memcpy(out.row<float>(i), x.row<float>(rows.ptr<std::int32_t>()[i]), static_cast<std::size_t>(x.dim(1)) * sizeof(float));
+    std::memcpy(out.row<float>(i), x.row<float>(rows.ptr<std::int32_t>()[i]),
+                static_cast<std::size_t>(x.dim(1)) * sizeof(float));
 }
 
 void CpuOps::l2_norm(Tensor out, Tensor x, float eps, float scale) {

@@ -36,7 +36,8 @@ void RefOps::gated_delta_rule(Tensor y, Tensor q, Tensor k, Tensor v, Tensor g, 
             s = static_cast<float>(decay * s + kt[i] * delta[static_cast<std::size_t>(j)]);
             read[static_cast<std::size_t>(j)] += static_cast<double>(s) * qt[i];
           }
-        for (std::int64_t j = 0; j < Dv; ++j) y.row<float>(t, h)[j] = static_cast<float>(read[static_cast<std::size_t>(j)]);
+        for (std::int64_t j = 0; j < Dv; ++j)
+          y.row<float>(t, h)[j] = static_cast<float>(read[static_cast<std::size_t>(j)]);
       }
     }
   }

@@ -10,7 +10,8 @@ void RefOps::linear(Tensor out, Tensor x, const Matrix& w, Tensor bias) {
   for (std::int64_t n = 0; n < w.rows; ++n) {
     ref_matrix(w).widen_row(n, row);
     const double b = bias.data == nullptr ? 0.0 : bias.ptr<float>()[n];
-    for (std::int64_t t = 0; t < x.dim(0); ++t) out.row<float>(t)[n] = static_cast<float>(dot(row, x.row<float>(t)) + b);
+    for (std::int64_t t = 0; t < x.dim(0); ++t)
+      out.row<float>(t)[n] = static_cast<float>(dot(row, x.row<float>(t)) + b);
   }
 }
 

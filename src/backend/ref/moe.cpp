@@ -29,7 +29,8 @@ void RefOps::moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Experts
     for (std::int64_t t = 0; t < T; ++t)
       for (std::int64_t a = 0; a < A; ++a) {
         if (ids.row<std::int32_t>(t)[a] != e) continue;
-        if (gate.empty()) gate = widen(experts.gate_proj[i]), up = widen(experts.up_proj[i]), down = widen(experts.down_proj[i]);
+        if (gate.empty())
+          gate = widen(experts.gate_proj[i]), up = widen(experts.up_proj[i]), down = widen(experts.down_proj[i]);
         const float* xt = x.row<float>(t);
         for (std::size_t n = 0; n < f; ++n) {
           const auto gn = static_cast<float>(dot({gate.data() + n * d, d}, xt));
@@ -37,11 +38,13 @@ void RefOps::moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Experts
           act[n] = static_cast<float>(silu(gn) * un);
         }
         for (std::size_t n = 0; n < d; ++n)
-          sum[static_cast<std::size_t>(t) * d + n] += weights.row<float>(t)[a] * dot({down.data() + n * f, f}, act.data());
+          sum[static_cast<std::size_t>(t) * d + n] +=
+              weights.row<float>(t)[a] * dot({down.data() + n * f, f}, act.data());
       }
   }
   for (std::int64_t t = 0; t < T; ++t)
-    for (std::int64_t n = 0; n < D; ++n) out.row<float>(t)[n] = static_cast<float>(sum[static_cast<std::size_t>(t * D + n)]);
+    for (std::int64_t n = 0; n < D; ++n)
+      out.row<float>(t)[n] = static_cast<float>(sum[static_cast<std::size_t>(t * D + n)]);
 }
 
 }  // namespace hearth

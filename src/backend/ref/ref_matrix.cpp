@@ -18,8 +18,9 @@ Matrix RefOps::load_matrix(std::span<const StoredMatrix> parts) {
   const StoredMatrix& first = parts.front();
   const FormatInfo& info = format_info(first.format);
   if (!info.is_float_weight || first.cols % info.block_elems != 0)
-    throw StartupError(fmt::format("a matrix of {} columns in format {} cannot be used as weights", first.cols, info.name),
-                       "load_matrix", "floating-point and block formats with whole blocks a row are supported");
+    throw StartupError(
+        fmt::format("a matrix of {} columns in format {} cannot be used as weights", first.cols, info.name),
+        "load_matrix", "floating-point and block formats with whole blocks a row are supported");
   auto m = std::make_shared<RefMatrix>();
   m->format = first.format;
   m->cols = first.cols;

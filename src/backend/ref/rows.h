@@ -23,19 +23,31 @@ T* outer_row(const Tensor& t, std::int64_t i) {
 
 inline float load_number(const Tensor& t, std::int64_t i) {
   switch (t.dtype) {
-    case DType::f32: return t.ptr<float>()[i];
-    case DType::f16: return f16_to_f32(t.ptr<std::uint16_t>()[i]);
-    case DType::bf16: return bf16_to_f32(t.ptr<std::uint16_t>()[i]);
-    default: HEARTH_CHECK(false && "a cache is f32, f16 or bf16"); return 0;
+    case DType::f32:
+      return t.ptr<float>()[i];
+    case DType::f16:
+      return f16_to_f32(t.ptr<std::uint16_t>()[i]);
+    case DType::bf16:
+      return bf16_to_f32(t.ptr<std::uint16_t>()[i]);
+    default:
+      HEARTH_CHECK(false && "a cache is f32, f16 or bf16");
+      return 0;
   }
 }
 
 inline void store_number(const Tensor& t, std::int64_t i, float value) {
   switch (t.dtype) {
-    case DType::f32: t.ptr<float>()[i] = value; break;
-    case DType::f16: t.ptr<std::uint16_t>()[i] = f32_to_f16(value); break;
-    case DType::bf16: t.ptr<std::uint16_t>()[i] = f32_to_bf16(value); break;
-    default: HEARTH_CHECK(false && "a cache is f32, f16 or bf16");
+    case DType::f32:
+      t.ptr<float>()[i] = value;
+      break;
+    case DType::f16:
+      t.ptr<std::uint16_t>()[i] = f32_to_f16(value);
+      break;
+    case DType::bf16:
+      t.ptr<std::uint16_t>()[i] = f32_to_bf16(value);
+      break;
+    default:
+      HEARTH_CHECK(false && "a cache is f32, f16 or bf16");
   }
 }
 

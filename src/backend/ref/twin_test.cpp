@@ -12,7 +12,9 @@
 namespace hearth {
 namespace {
 
-std::uint64_t fresh_seed() { return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) & 0xffffff; }
+std::uint64_t fresh_seed() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) & 0xffffff;
+}
 
 TEST(RefOps, AgreesWithItselfOnEveryCase) {
   RefOps ref;
@@ -23,7 +25,8 @@ TEST(RefOps, AgreesWithItselfOnEveryCase) {
 }
 
 struct SwapsHeadMaps : RefOps {
-  void gated_delta_rule(Tensor y, Tensor q, Tensor k, Tensor v, Tensor g, Tensor beta, Tensor s, HeadMap m, const Batch& b) override {
+  void gated_delta_rule(Tensor y, Tensor q, Tensor k, Tensor v, Tensor g, Tensor beta, Tensor s, HeadMap m,
+                        const Batch& b) override {
     RefOps::gated_delta_rule(y, q, k, v, g, beta, s, m == HeadMap::tiled ? HeadMap::grouped : HeadMap::tiled, b);
   }
 };
@@ -91,7 +94,8 @@ TEST(CheckedOpsDeathTest, SaysWhatIsWrong) {
   std::vector<std::int32_t> ids{0, 3};
   const Tensor x(a.data(), DType::f32, {2, 4}), out(b.data(), DType::f32, {2, 4}), weight(w.data(), DType::f32, {4});
   const Tensor rows(ids.data(), DType::i32, {2});
-  EXPECT_DEATH(ops.rms_norm(out.view({4, 2}), x, weight, 1e-6f), "rms_norm: out is f32 \\[4, 2\\], expected f32 \\[2, 4\\]");
+  EXPECT_DEATH(ops.rms_norm(out.view({4, 2}), x, weight, 1e-6f),
+               "rms_norm: out is f32 \\[4, 2\\], expected f32 \\[2, 4\\]");
   EXPECT_DEATH(ops.gather_rows(out, x, rows), "gather_rows: rows\\[1\\] is 3, expected 0 … 1");
   EXPECT_DEATH(ops.add(x, x), "add: x and y overlap");
   EXPECT_DEATH(ops.silu_mul(out, x.slice(1, 0, 2), x.slice(1, 2, 4)), "silu_mul: out is");

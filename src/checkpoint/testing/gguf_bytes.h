@@ -28,7 +28,8 @@ class GgufBytes {
     return u32(version).u64(tensors).u64(keys);
   }
   GgufBytes& string_key(std::string_view key, std::string_view value) { return text(key).u32(8).text(value); }
-  GgufBytes& tensor(std::string_view name, std::initializer_list<std::uint64_t> dims, std::uint32_t type, std::uint64_t offset) {
+  GgufBytes& tensor(std::string_view name, std::initializer_list<std::uint64_t> dims, std::uint32_t type,
+                    std::uint64_t offset) {
     text(name).u32(static_cast<std::uint32_t>(dims.size()));
     for (std::uint64_t d : dims) u64(d);
     return u32(type).u64(offset);

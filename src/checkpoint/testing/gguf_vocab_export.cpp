@@ -16,7 +16,8 @@ constexpr std::int64_t kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5;
 
 }  // namespace
 
-void export_gguf_vocab(const std::string& folder, const WeightSource& hf, const std::string& arch, GgufMetadata& metadata) {
+void export_gguf_vocab(const std::string& folder, const WeightSource& hf, const std::string& arch,
+                       GgufMetadata& metadata) {
   const Json tokenizer = read_json_file(folder + "/tokenizer.json");
   const auto size = static_cast<std::size_t>(get_count(text_config(hf.config()), "vocab_size"));
   std::vector<std::string> tokens(size);
@@ -31,7 +32,8 @@ void export_gguf_vocab(const std::string& folder, const WeightSource& hf, const 
   };
   for (const auto& [text, id] : tokenizer["model"]["vocab"].items()) set(text, id.get<std::size_t>(), kNormal);
   for (const Json& t : tokenizer["added_tokens"]) {
-    set(t["content"].get<std::string>(), t["id"].get<std::size_t>(), get_bool(t, "special", false) ? kControl : kUserDefined);
+    set(t["content"].get<std::string>(), t["id"].get<std::size_t>(),
+        get_bool(t, "special", false) ? kControl : kUserDefined);
   }
   std::vector<std::string> merges;
   for (const Json& m : tokenizer["model"]["merges"]) {
@@ -45,7 +47,8 @@ void export_gguf_vocab(const std::string& folder, const WeightSource& hf, const 
 
   if (std::filesystem::exists(folder + "/tokenizer_config.json")) {
     const Json config = read_json_file(folder + "/tokenizer_config.json");
-    for (const auto& [from, to] : {std::pair{"eos_token", "tokenizer.ggml.eos_token_id"}, {"bos_token", "tokenizer.ggml.bos_token_id"},
+    for (const auto& [from, to] : {std::pair{"eos_token", "tokenizer.ggml.eos_token_id"},
+                                   {"bos_token", "tokenizer.ggml.bos_token_id"},
                                    {"pad_token", "tokenizer.ggml.padding_token_id"}}) {
       const Json* t = find_key(config, from);
       if (t != nullptr && t->is_object()) t = find_key(*t, "content");
@@ -55,7 +58,8 @@ void export_gguf_vocab(const std::string& folder, const WeightSource& hf, const 
     metadata.emplace_back("tokenizer.ggml.add_bos_token", get_bool(config, "add_bos_token", false));
   }
   // A second stop token of generation_config.json is the end of a turn in GGUF's terms, or of the text.
-  if (const Json* stops = find_key(hf.generation_config(), "eos_token_id"); stops != nullptr && stops->is_array() && stops->size() > 1) {
+  if (const Json* stops = find_key(hf.generation_config(), "eos_token_id");
+      stops != nullptr && stops->is_array() && stops->size() > 1) {
     metadata.emplace_back("tokenizer.ggml.eot_token_id", (*stops)[1].get<std::int64_t>());
   }
   if (std::filesystem::exists(folder + "/chat_template.jinja")) {

@@ -8,6 +8,7 @@
 
 namespace hearth {
 
-void export_gguf_vocab(const std::string& folder, const WeightSource& hf, const std::string& arch, GgufMetadata& metadata);
+void export_gguf_vocab(const std::string& folder, const WeightSource& hf, const std::string& arch,
+                       GgufMetadata& metadata);
 
 }  // namespace hearth

@@ -23,13 +23,14 @@ namespace {
 
 using Kind = GgufNameKind;
 
-struct Matrix2 {   // rows × cols of f32; 1-D tensors have cols = 1
+struct Matrix2 {  // rows × cols of f32; 1-D tensors have cols = 1
   std::vector<float> x;
   std::int64_t rows = 0, cols = 1;
 };
 
 std::string gguf_arch_name(const std::string& model_type) {
-  const std::map<std::string, std::string> names{{"llama", "llama"}, {"qwen2", "qwen2"}, {"qwen3", "qwen3"}, {"qwen3_moe", "qwen3moe"},
+  const std::map<std::string, std::string> names{{"llama", "llama"},    {"qwen2", "qwen2"},
+                                                 {"qwen3", "qwen3"},    {"qwen3_moe", "qwen3moe"},
                                                  {"qwen3_5", "qwen35"}, {"qwen3_5_moe", "qwen35moe"}};
   const auto it = names.find(model_type);
   if (it == names.end()) config_error("model_type", "one that has a GGUF form here", model_type);
@@ -39,8 +40,12 @@ std::string gguf_arch_name(const std::string& model_type) {
 class Exporter {
  public:
   Exporter(WeightSource& hf, const GgufExport& options)
-      : hf_(hf), options_(options), c_(text_config(hf.config())), arch_(gguf_arch_name(get_string(hf.config(), "model_type"))),
-        hybrid_(arch_.starts_with("qwen35")), num_layers_(get_count(c_, "num_hidden_layers")) {}
+      : hf_(hf),
+        options_(options),
+        c_(text_config(hf.config())),
+        arch_(gguf_arch_name(get_string(hf.config(), "model_type"))),
+        hybrid_(arch_.starts_with("qwen35")),
+        num_layers_(get_count(c_, "num_hidden_layers")) {}
 
   void run(const std::string& path) {
     tensors();
@@ -77,7 +82,8 @@ class Exporter {
     const std::vector<float> old = m.x;
     const auto cols = static_cast<std::size_t>(m.cols);
     for (std::int64_t r = 0; r < m.rows; ++r) {
-      std::copy_n(old.data() + static_cast<std::size_t>(source(r)) * cols, cols, m.x.data() + static_cast<std::size_t>(r) * cols);
+      std::copy_n(old.data() + static_cast<std::size_t>(source(r)) * cols, cols,
+                  m.x.data() + static_cast<std::size_t>(r) * cols);
     }
   }
 
@@ -95,7 +101,8 @@ class Exporter {
   static Matrix2 transposed(const Matrix2& m) {
     Matrix2 t{std::vector<float>(m.x.size()), m.cols, m.rows};
     for (std::int64_t r = 0; r < m.rows; ++r) {
-      for (std::int64_t c = 0; c < m.cols; ++c) t.x[static_cast<std::size_t>(c * m.rows + r)] = m.x[static_cast<std::size_t>(r * m.cols + c)];
+      for (std::int64_t c = 0; c < m.cols; ++c)
+        t.x[static_cast<std::size_t>(c * m.rows + r)] = m.x[static_cast<std::size_t>(r * m.cols + c)];
     }
     return t;
   }
@@ -132,13 +139,16 @@ class Exporter {
   // --- writing -------------------------------------------------------------------------------------------------------
 
   Format format_for(std::string_view gguf, std::int64_t cols) const {
-    const bool small = gguf.starts_with("ssm_alpha") || gguf.starts_with("ssm_beta") || gguf.starts_with("ssm_conv1d") || gguf.starts_with("ffn_gate_inp");
-    return cols == 1 || small || cols % format_info(options_.matrices).block_elems != 0 ? Format::f32 : options_.matrices;
+    const bool small = gguf.starts_with("ssm_alpha") || gguf.starts_with("ssm_beta") ||
+                       gguf.starts_with("ssm_conv1d") || gguf.starts_with("ffn_gate_inp");
+    return cols == 1 || small || cols % format_info(options_.matrices).block_elems != 0 ? Format::f32
+                                                                                        : options_.matrices;
   }
 
   void put(const std::string& name, Format format, std::vector<std::int64_t> shape, const std::vector<float>& x) {
     const auto n = static_cast<std::int64_t>(x.size());
-    GgufOutTensor t{name, format, std::move(shape), std::vector<std::byte>(static_cast<std::size_t>(format_bytes(format, n)))};
+    GgufOutTensor t{name, format, std::move(shape),
+                    std::vector<std::byte>(static_cast<std::size_t>(format_bytes(format, n)))};
     format_info(format).quantize(x.data(), n, t.data.data());
     out_.push_back(std::move(t));
   }
@@ -147,7 +157,8 @@ class Exporter {
     Matrix2 m = read(t);
     transform(m, gguf, kind);
     const bool vector = t.shape.size() == 1 || kind == Kind::one_row;
-    put(prefix + std::string(gguf), format_for(gguf, vector ? 1 : m.cols), vector ? std::vector{m.rows * m.cols} : std::vector{m.rows, m.cols}, m.x);
+    put(prefix + std::string(gguf), format_for(gguf, vector ? 1 : m.cols),
+        vector ? std::vector{m.rows * m.cols} : std::vector{m.rows, m.cols}, m.x);
   }
 
   // All experts of one projection, stacked.
@@ -167,7 +178,7 @@ class Exporter {
   void block(const std::string& prefix, const std::string& hf_prefix) {
     const auto rows = [&](std::span<const GgufName> table) {
       for (const GgufName& r : table) {
-        if (hybrid_ && r.gguf == "ffn_norm.weight") continue;   // post_attention_norm there
+        if (hybrid_ && r.gguf == "ffn_norm.weight") continue;  // post_attention_norm there
         if (r.kind == Kind::experts) {
           put_experts(prefix, hf_prefix, r);
         } else if (const SourceTensor* t = hf_.find(hf_prefix + std::string(r.hf)); t != nullptr && !r.hf.empty()) {
@@ -180,14 +191,17 @@ class Exporter {
   }
 
   void tensors() {
-    const std::string model = hf_.find("model.language_model.norm.weight") != nullptr ? "model.language_model." : "model.";
+    const std::string model =
+        hf_.find("model.language_model.norm.weight") != nullptr ? "model.language_model." : "model.";
     const auto whole = [&](const std::string& gguf, const std::string& name, Kind kind) {
       if (const SourceTensor* t = hf_.find(name)) put_matrix("", gguf, kind, *t);
     };
     whole("token_embd.weight", model + "embed_tokens.weight", Kind::plain);
     whole("output_norm.weight", model + "norm.weight", Kind::norm);
-    if (!get_bool(hf_.config(), "tie_word_embeddings", get_bool(c_, "tie_word_embeddings", false))) whole("output.weight", "lm_head.weight", Kind::plain);
-    for (std::int64_t i = 0; i < num_layers_; ++i) block(fmt::format("blk.{}.", i), fmt::format("{}layers.{}.", model, i));
+    if (!get_bool(hf_.config(), "tie_word_embeddings", get_bool(c_, "tie_word_embeddings", false)))
+      whole("output.weight", "lm_head.weight", Kind::plain);
+    for (std::int64_t i = 0; i < num_layers_; ++i)
+      block(fmt::format("blk.{}.", i), fmt::format("{}layers.{}.", model, i));
     if (num_mtp() == 0) return;
     const std::string prefix = fmt::format("blk.{}.", num_layers_);
     block(prefix, "mtp.layers.0.");
@@ -213,13 +227,15 @@ class Exporter {
     copy("feed_forward_length", "intermediate_size");
     copy("attention.head_count", "num_attention_heads");
     copy("attention.head_count_kv", "num_key_value_heads");
-    const std::int64_t head_dim = get_count(c_, "head_dim", get_count(c_, "hidden_size") / get_count(c_, "num_attention_heads"));
+    const std::int64_t head_dim =
+        get_count(c_, "head_dim", get_count(c_, "hidden_size") / get_count(c_, "num_attention_heads"));
     key("attention.key_length", head_dim);
     key("attention.value_length", head_dim);
     key("attention.layer_norm_rms_epsilon", get_double(c_, "rms_norm_eps"));
     const Json rope = rope_parameters(c_);
     key("rope.freq_base", get_double(rope, "rope_theta"));
-    key("rope.dimension_count", static_cast<std::int64_t>(std::lround(static_cast<double>(head_dim) * get_double(rope, "partial_rotary_factor", 1.0))));
+    key("rope.dimension_count", static_cast<std::int64_t>(std::lround(static_cast<double>(head_dim) *
+                                                                      get_double(rope, "partial_rotary_factor", 1.0))));
     if (get_string(rope, "rope_type") == "llama3") rope_factors(rope, head_dim);
     if (find_key(c_, "num_experts_per_tok") != nullptr) key("expert_count", get_num_experts(c_));
     copy("expert_used_count", "num_experts_per_tok");
@@ -248,7 +264,9 @@ class Exporter {
     const double context = get_double(rope, "original_max_position_embeddings");
     std::vector<float> divisors;
     for (std::int64_t i = 0; i < head_dim / 2; ++i) {
-      const double wavelength = 2 * M_PI * std::pow(get_double(rope, "rope_theta"), 2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+      const double wavelength =
+          2 * M_PI *
+          std::pow(get_double(rope, "rope_theta"), 2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
       double divisor = 1;
       if (wavelength > context / low) {
         divisor = factor;
@@ -273,6 +291,8 @@ class Exporter {
 
 }  // namespace
 
-void write_gguf_from_hf(WeightSource& hf, const std::string& path, const GgufExport& options) { Exporter(hf, options).run(path); }
+void write_gguf_from_hf(WeightSource& hf, const std::string& path, const GgufExport& options) {
+  Exporter(hf, options).run(path);
+}
 
 }  // namespace hearth

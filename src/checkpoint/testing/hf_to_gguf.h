@@ -12,8 +12,8 @@
 namespace hearth {
 
 struct GgufExport {
-  Format matrices = Format::f32;   // of large matrices whose rows fill its blocks; the rest stays f32
-  std::string tokenizer_folder;    // with tokenizer.json (byte-level BPE), chat_template.jinja; empty: no vocabulary
+  Format matrices = Format::f32;  // of large matrices whose rows fill its blocks; the rest stays f32
+  std::string tokenizer_folder;   // with tokenizer.json (byte-level BPE), chat_template.jinja; empty: no vocabulary
 };
 
 void write_gguf_from_hf(WeightSource& hf, const std::string& path, const GgufExport& options = {});

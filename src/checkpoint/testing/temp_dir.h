@@ -16,7 +16,8 @@ class TempDir {
  public:
   TempDir() {
     std::string name = (std::filesystem::temp_directory_path() / "hearth_test_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw StartupError("cannot make a folder for the test", name, "check TMPDIR");
+    if (::mkdtemp(name.data()) == nullptr)
+      throw StartupError("cannot make a folder for the test", name, "check TMPDIR");
     path_ = name;
   }
   TempDir(const TempDir&) = delete;
@@ -33,7 +34,8 @@ class TempDir {
 };
 
 inline void write_file(const std::string& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 inline std::string read_file(const std::string& path) {

@@ -20,7 +20,8 @@ std::vector<CaseOutput> run_write(Ops& ops, DType dtype, std::uint64_t seed) {
   ops.reserve(c.T);
   ops.write_kv({cache_k.t, cache_v.t}, k.t, v.t, c.batch);
   const std::vector<float> new_k = b.read(cache_k.t), new_v = b.read(cache_v.t);
-  return {{"k", new_k, exactly(new_k.size())}, {"v", new_v, exactly(new_v.size())}};  // rounding to nearest, ties to even
+  return {{"k", new_k, exactly(new_k.size())},
+          {"v", new_v, exactly(new_v.size())}};  // rounding to nearest, ties to even
 }
 
 struct Heads {
@@ -72,13 +73,15 @@ std::vector<CaseOutput> run(Ops& ops, DType dtype, Heads heads, const std::vecto
         }
         p[static_cast<std::size_t>(s)] = score * scale;
         largest = std::max(largest, score * scale);
-        score_error = std::max(score_error, static_cast<double>(K + 2) * kU * size * scale + 2 * kU * std::fabs(score * scale));
+        score_error =
+            std::max(score_error, static_cast<double>(K + 2) * kU * size * scale + 2 * kU * std::fabs(score * scale));
       }
       for (double& e : p) sum += e = std::exp(e - largest);
       for (std::int64_t i = 0; i < K; ++i) {
         double size = 0;
         for (std::int64_t s = 0; s < L; ++s)
-          size += p[static_cast<std::size_t>(s)] / sum * std::fabs(static_cast<double>(v.v[static_cast<std::size_t>(offset(s) + i)]));
+          size += p[static_cast<std::size_t>(s)] / sum *
+                  std::fabs(static_cast<double>(v.v[static_cast<std::size_t>(offset(s) + i)]));
         tolerance.push_back(size * (2 * score_error + (2 * static_cast<double>(L) + 24) * kU) + 1e-30);
       }
     }
@@ -88,18 +91,20 @@ std::vector<CaseOutput> run(Ops& ops, DType dtype, Heads heads, const std::vecto
 
 void add(std::vector<OpCase>& list, std::uint64_t seed) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    list.push_back({fmt::format("write_kv {}", dtype_label(dtype)),
-                    [=](Ops& ops) { return run_write(ops, dtype, mix64(seed)); }});
+    list.push_back(
+        {fmt::format("write_kv {}", dtype_label(dtype)), [=](Ops& ops) { return run_write(ops, dtype, mix64(seed)); }});
     const Heads heads[] = {{4, 2, 256}, {9, 3, 64}, {14, 2, 64}, {2, 2, 40}, {8, 1, 128}};
-    const std::vector<CaseSequence> batches[] = {{{0, 1}}, {{0, 37}}, {{5, 4}, {0, 3}, {129, 1}}, {{200, 20}, {16, 1}, {15, 1}}};
+    const std::vector<CaseSequence> batches[] = {
+        {{0, 1}}, {{0, 37}}, {{5, 4}, {0, 3}, {129, 1}}, {{200, 20}, {16, 1}, {15, 1}}};
     for (const Heads& h : heads)
       for (std::size_t i = 0; i < std::size(batches); ++i)
         for (const std::int64_t N : {16, 32}) {
           if (N == 32 && i != 2) continue;
-          list.push_back({fmt::format("attention {} H={} G={} K={} N={} batch={}", dtype_label(dtype), h.H, h.G, h.K, N, i),
-                          [=, sequences = batches[i]](Ops& ops) {
-            return run(ops, dtype, h, sequences, N, mix64(seed + i * 100 + static_cast<std::uint64_t>(h.H)));
-          }});
+          list.push_back(
+              {fmt::format("attention {} H={} G={} K={} N={} batch={}", dtype_label(dtype), h.H, h.G, h.K, N, i),
+               [=, sequences = batches[i]](Ops& ops) {
+                 return run(ops, dtype, h, sequences, N, mix64(seed + i * 100 + static_cast<std::uint64_t>(h.H)));
+               }});
         }
   }
 }

@@ -29,10 +29,12 @@ std::vector<CaseOutput> run(Ops& ops, const std::vector<CaseSequence>& sequences
   // Four products below 4 · 4 · 4 = 64 at most: (4 + 4) u · 64 before silu, whose slope is at most 1.1; then its own 24 u.
   std::vector<double> tolerance;
   for (const float v : o) tolerance.push_back(8 * kU * 64 * 1.1 + 24 * kU * std::fabs(static_cast<double>(v)));
-  return {{"out", o, tolerance}, {"state", s, exactly(s.size())}};  // inputs are kept as they are; other slots untouched
+  return {{"out", o, tolerance},
+          {"state", s, exactly(s.size())}};  // inputs are kept as they are; other slots untouched
 }
 
-std::vector<CaseOutput> run_split(Ops& ops, std::int64_t cached, const std::vector<std::int64_t>& cuts, std::uint64_t seed) {
+std::vector<CaseOutput> run_split(Ops& ops, std::int64_t cached, const std::vector<std::int64_t>& cuts,
+                                  std::uint64_t seed) {
   const std::int64_t C = 48;
   CaseBench b(ops, seed);
   const CaseBatch c = b.batch({{cached, cuts.back()}}, 16);
@@ -50,21 +52,23 @@ std::vector<CaseOutput> run_split(Ops& ops, std::int64_t cached, const std::vect
 }
 
 void add(std::vector<OpCase>& list, std::uint64_t seed) {
-  const std::vector<CaseSequence> batches[] = {{{0, 1}}, {{0, 2}, {7, 1}}, {{5, 4}, {0, 13}, {9, 0}, {1, 1}}, {{0, 130}}};
+  const std::vector<CaseSequence> batches[] = {
+      {{0, 1}}, {{0, 2}, {7, 1}}, {{5, 4}, {0, 13}, {9, 0}, {1, 1}}, {{0, 130}}};
   for (const std::int64_t C : {40, 1024})
     for (std::size_t i = 0; i < std::size(batches); ++i)
-      list.push_back({fmt::format("causal_conv1d C={} batch={}", C, i), [=, sequences = batches[i]](Ops& ops) {
-        return run(ops, sequences, C, mix64(seed + i));
-      }});
+      list.push_back({fmt::format("causal_conv1d C={} batch={}", C, i),
+                      [=, sequences = batches[i]](Ops& ops) { return run(ops, sequences, C, mix64(seed + i)); }});
   for (const std::int64_t cached : {0, 9}) {
     std::vector<std::int64_t> each;
     for (std::int64_t t = 1; t <= 128; ++t) each.push_back(t);
-    list.push_back({fmt::format("causal_conv1d 128 = 64 + 64 after {}", cached),
-                    [=](Ops& ops) { return run_split(ops, cached, {64, 128}, seed); }});
+    list.push_back({fmt::format("causal_conv1d 128 = 64 + 64 after {}", cached), [=](Ops& ops) {
+                      return run_split(ops, cached, {64, 128}, seed);
+                    }});
     list.push_back({fmt::format("causal_conv1d 128 = 128 x 1 after {}", cached),
                     [=](Ops& ops) { return run_split(ops, cached, each, seed); }});
-    list.push_back({fmt::format("causal_conv1d 5 = 1 + 2 + 2 after {}", cached),
-                    [=](Ops& ops) { return run_split(ops, cached, {1, 3, 5}, seed); }});
+    list.push_back({fmt::format("causal_conv1d 5 = 1 + 2 + 2 after {}", cached), [=](Ops& ops) {
+                      return run_split(ops, cached, {1, 3, 5}, seed);
+                    }});
   }
 }
 

@@ -55,23 +55,27 @@ double bound(const Heads& h, std::int64_t T) {
   return 4 * kU * (std::sqrt(static_cast<double>(h.Dk * T)) + 8) * largest;
 }
 
-std::vector<CaseOutput> run(Ops& ops, const Heads& h, HeadMap map, const std::vector<CaseSequence>& sequences, std::uint64_t seed) {
+std::vector<CaseOutput> run(Ops& ops, const Heads& h, HeadMap map, const std::vector<CaseSequence>& sequences,
+                            std::uint64_t seed) {
   CaseBench b(ops, seed);
   const Inputs in = make(b, h, sequences);
   const Tensor y = b.out({in.c.T, h.Hv, h.Dv});
   ops.reserve(in.c.T);
   ops.gated_delta_rule(y, in.q, in.k, in.v, in.g.t, in.beta.t, in.state.t, map, in.c.batch);
   const std::vector<float> out = b.read(y), s = b.read(in.state.t);
-  std::vector<double> state_tolerance(s.size(), 0.0);  // slots of no sequence, and of one without rows, stay as they are
+  std::vector<double> state_tolerance(s.size(),
+                                      0.0);  // slots of no sequence, and of one without rows, stay as they are
   const std::size_t slot = s.size() / static_cast<std::size_t>(in.c.num_slots);
   for (std::size_t i = 0; i < sequences.size(); ++i)
     if (sequences[i].rows > 0)
-      std::fill_n(state_tolerance.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(in.c.state_slots[i]) * slot), slot,
-                  bound(h, in.c.T));
+      std::fill_n(
+          state_tolerance.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(in.c.state_slots[i]) * slot),
+          slot, bound(h, in.c.T));
   return {{"y", out, std::vector<double>(out.size(), bound(h, in.c.T))}, {"state", s, state_tolerance}};
 }
 
-std::vector<CaseOutput> run_split(Ops& ops, HeadMap map, std::int64_t cached, const std::vector<std::int64_t>& cuts, std::uint64_t seed) {
+std::vector<CaseOutput> run_split(Ops& ops, HeadMap map, std::int64_t cached, const std::vector<std::int64_t>& cuts,
+                                  std::uint64_t seed) {
   const Heads h{2, 4, 128, 128};
   CaseBench b(ops, seed);
   const Inputs in = make(b, h, {{cached, cuts.back()}});
@@ -88,7 +92,8 @@ std::vector<CaseOutput> run_split(Ops& ops, HeadMap map, std::int64_t cached, co
     one.cu_seqlens_q = b.ints({2}, {0, static_cast<std::int32_t>(end - begin)});
     one.seq_lens = b.ints({1}, {in.c.positions[static_cast<std::size_t>(end - 1)] + 1});
     const auto rows = [&](const Tensor& t) { return t.slice(0, begin, end); };
-    ops.gated_delta_rule(rows(cut), rows(in.q), rows(in.k), rows(in.v), rows(in.g.t), rows(in.beta.t), same_state.t, map, one);
+    ops.gated_delta_rule(rows(cut), rows(in.q), rows(in.k), rows(in.v), rows(in.g.t), rows(in.beta.t), same_state.t,
+                         map, one);
     begin = end;
   }
   return {same_bits("y", b.read(whole), b.read(cut)), same_bits("state", b.read(in.state.t), b.read(same_state.t))};
@@ -101,13 +106,15 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
     const char* label = map == HeadMap::tiled ? "tiled" : "grouped";
     for (const Heads& h : heads)
       for (std::size_t i = 0; i < std::size(batches); ++i)
-        list.push_back({fmt::format("gated_delta_rule {} Hk={} Hv={} Dk={} Dv={} batch={}", label, h.Hk, h.Hv, h.Dk, h.Dv, i),
-                        [=, sequences = batches[i]](Ops& ops) { return run(ops, h, map, sequences, mix64(seed + i)); }});
+        list.push_back(
+            {fmt::format("gated_delta_rule {} Hk={} Hv={} Dk={} Dv={} batch={}", label, h.Hk, h.Hv, h.Dk, h.Dv, i),
+             [=, sequences = batches[i]](Ops& ops) { return run(ops, h, map, sequences, mix64(seed + i)); }});
     std::vector<std::int64_t> each;
     for (std::int64_t t = 1; t <= 128; ++t) each.push_back(t);
     for (const std::int64_t cached : {0, 9}) {
-      list.push_back({fmt::format("gated_delta_rule {} 128 = 64 + 64 after {}", label, cached),
-                      [=](Ops& ops) { return run_split(ops, map, cached, {64, 128}, seed); }});
+      list.push_back({fmt::format("gated_delta_rule {} 128 = 64 + 64 after {}", label, cached), [=](Ops& ops) {
+                        return run_split(ops, map, cached, {64, 128}, seed);
+                      }});
       list.push_back({fmt::format("gated_delta_rule {} 128 = 128 x 1 after {}", label, cached),
                       [=](Ops& ops) { return run_split(ops, map, cached, each, seed); }});
     }

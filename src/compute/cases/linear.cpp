@@ -58,21 +58,29 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
     // Rows: one, a few, and enough for a blocked kernel with a rest. Columns: ragged against 128 and against vectors where
     // the format allows it.
     std::vector<Size> sizes;
-    if (info.block_elems == 1) sizes = {{1, 40, {5}}, {3, 160, {130}}, {17, 300, {96}}, {70, 256, {70}}, {2, 256, {64, 130, 6}}};
-    else if (info.block_elems == 32) sizes = {{1, 64, {5}}, {3, 96, {130}}, {17, 576, {96}}, {70, 256, {70}}, {2, 256, {64, 130, 6}}};
-    else sizes = {{1, 256, {5}}, {3, 512, {130}}, {17, 768, {96}}, {70, 256, {70}}, {2, 256, {64, 130, 6}}};
+    if (info.block_elems == 1)
+      sizes = {{1, 40, {5}}, {3, 160, {130}}, {17, 300, {96}}, {70, 256, {70}}, {2, 256, {64, 130, 6}}};
+    else if (info.block_elems == 32)
+      sizes = {{1, 64, {5}}, {3, 96, {130}}, {17, 576, {96}}, {70, 256, {70}}, {2, 256, {64, 130, 6}}};
+    else
+      sizes = {{1, 256, {5}}, {3, 512, {130}}, {17, 768, {96}}, {70, 256, {70}}, {2, 256, {64, 130, 6}}};
     for (std::size_t i = 0; i < sizes.size(); ++i)
       for (const bool with_bias : {false, true})
         list.push_back({fmt::format("linear {} T={} N={} K={} parts={} bias={}", info.name, sizes[i].T,
                                     fmt::join(sizes[i].parts, "+"), sizes[i].K, sizes[i].parts.size(), with_bias),
                         [=, size = sizes[i], format = info.format](Ops& ops) {
-          return run(ops, format, size, with_bias, mix64(seed + static_cast<std::uint64_t>(f) * 64 + i));
-        }});
+                          return run(ops, format, size, with_bias,
+                                     mix64(seed + static_cast<std::uint64_t>(f) * 64 + i));
+                        }});
   }
-  for (const auto& [first, second] : {std::pair{Format::bf16, Format::f32}, {Format::f8_e4m3, Format::bf16},
-                                      {Format::q4_k, Format::q6_k}, {Format::q8_0, Format::f32}, {Format::q4_1, Format::q4_1}})
-    list.push_back({fmt::format("linear_many {} and {}", format_info(first).name, format_info(second).name),
-                    [=, first = first, second = second](Ops& ops) { return run_many(ops, first, second, mix64(seed)); }});
+  for (const auto& [first, second] : {std::pair{Format::bf16, Format::f32},
+                                      {Format::f8_e4m3, Format::bf16},
+                                      {Format::q4_k, Format::q6_k},
+                                      {Format::q8_0, Format::f32},
+                                      {Format::q4_1, Format::q4_1}})
+    list.push_back(
+        {fmt::format("linear_many {} and {}", format_info(first).name, format_info(second).name),
+         [=, first = first, second = second](Ops& ops) { return run_many(ops, first, second, mix64(seed)); }});
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
-std::vector<CaseOutput> run(Ops& ops, Format gate_format, Format down_format, std::int64_t T, std::int64_t D, std::int64_t F,
-                            std::int64_t E, std::int64_t A, std::uint64_t seed) {
+std::vector<CaseOutput> run(Ops& ops, Format gate_format, Format down_format, std::int64_t T, std::int64_t D,
+                            std::int64_t F, std::int64_t E, std::int64_t A, std::uint64_t seed) {
   CaseBench b(ops, seed);
   Experts experts;
   std::vector<CaseMatrix> gate, up, down;
@@ -55,19 +55,23 @@ std::vector<CaseOutput> run(Ops& ops, Format gate_format, Format down_format, st
       std::vector<double> act_error;
       for (std::int64_t n = 0; n < F; ++n) {
         double g = 0, u = 0;
-        for (std::int64_t i = 0; i < D; ++i) g += static_cast<double>(xt[i]) * gate[e].row(n)[i], u += static_cast<double>(xt[i]) * up[e].row(n)[i];
+        for (std::int64_t i = 0; i < D; ++i)
+          g += static_cast<double>(xt[i]) * gate[e].row(n)[i], u += static_cast<double>(xt[i]) * up[e].row(n)[i];
         const double eg = product_bound(xt, gate[e].row(n), D, gate[e].arithmetic);
         const double eu = product_bound(xt, up[e].row(n), D, up[e].arithmetic);
         act.push_back(static_cast<float>(silu(g) * u));
-        act_error.push_back(1.1 * eg * (std::fabs(u) + eu) + std::fabs(silu(g)) * eu + 24 * kU * std::fabs(silu(g) * u));
+        act_error.push_back(1.1 * eg * (std::fabs(u) + eu) + std::fabs(silu(g)) * eu +
+                            24 * kU * std::fabs(silu(g) * u));
       }
       for (std::int64_t n = 0; n < D; ++n) {
         double y = 0, error = product_bound(act.data(), down[e].row(n), F, down[e].arithmetic) * 1.01;
         for (std::int64_t i = 0; i < F; ++i) {
           const double v = static_cast<double>(down[e].row(n)[i]);
-          y += act[static_cast<std::size_t>(i)] * v, error += act_error[static_cast<std::size_t>(i)] * std::fabs(v) * 1.02;
+          y += act[static_cast<std::size_t>(i)] * v,
+              error += act_error[static_cast<std::size_t>(i)] * std::fabs(v) * 1.02;
         }
-        tolerance[static_cast<std::size_t>(t * D + n)] += static_cast<double>(weights[at]) * (error + 16 * kU * std::fabs(y)) + 1e-30;
+        tolerance[static_cast<std::size_t>(t * D + n)] +=
+            static_cast<double>(weights[at]) * (error + 16 * kU * std::fabs(y)) + 1e-30;
       }
     }
   return {{"out", b.read(out), tolerance}, same_bits("rows alone", b.read(out), b.read(alone))};
@@ -77,17 +81,20 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
   struct Size {
     std::int64_t T, D, F, E, A;
   };
-  const std::pair<Format, Format> formats[] = {{Format::f32, Format::f32},   {Format::bf16, Format::bf16},
+  const std::pair<Format, Format> formats[] = {{Format::f32, Format::f32},         {Format::bf16, Format::bf16},
                                                {Format::f8_e4m3, Format::f8_e4m3}, {Format::q8_0, Format::q8_0},
-                                               {Format::q4_0, Format::q4_0}, {Format::q4_k, Format::q6_k}};
+                                               {Format::q4_0, Format::q4_0},       {Format::q4_k, Format::q6_k}};
   for (const auto& [gate, down] : formats) {
     const bool k_quant = format_info(gate).block_elems == 256;
-    const Size sizes[] = {{1, k_quant ? 256 : 128, k_quant ? 256 : 64, 8, 2}, {33, 256, k_quant ? 256 : 96, 8, 2}, {5, 256, 256, 16, 8}};
+    const Size sizes[] = {
+        {1, k_quant ? 256 : 128, k_quant ? 256 : 64, 8, 2}, {33, 256, k_quant ? 256 : 96, 8, 2}, {5, 256, 256, 16, 8}};
     for (const Size& s : sizes)
-      list.push_back({fmt::format("moe {}/{} T={} D={} F={} E={} A={}", format_info(gate).name, format_info(down).name, s.T, s.D, s.F, s.E, s.A),
+      list.push_back({fmt::format("moe {}/{} T={} D={} F={} E={} A={}", format_info(gate).name, format_info(down).name,
+                                  s.T, s.D, s.F, s.E, s.A),
                       [=, gate = gate, down = down](Ops& ops) {
-        return run(ops, gate, down, s.T, s.D, s.F, s.E, s.A, mix64(seed + static_cast<std::uint64_t>(s.T)));
-      }});
+                        return run(ops, gate, down, s.T, s.D, s.F, s.E, s.A,
+                                   mix64(seed + static_cast<std::uint64_t>(s.T)));
+                      }});
   }
 }
 

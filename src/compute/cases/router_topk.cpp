@@ -21,20 +21,20 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
     for (const bool renormalise : {true, false})
       list.push_back({fmt::format("router_topk T={} E={} A={} renormalise={}", T, E, A, renormalise),
                       [=, T = T, E = E, A = A](Ops& ops) {
-        CaseBench b(ops, mix64(seed + static_cast<std::uint64_t>(T * 1000 + E)));
-        const Input logits = b.normal({T, E}, 2.0);
-        return run(ops, b, logits, A, renormalise);
-      }});
+                        CaseBench b(ops, mix64(seed + static_cast<std::uint64_t>(T * 1000 + E)));
+                        const Input logits = b.normal({T, E}, 2.0);
+                        return run(ops, b, logits, A, renormalise);
+                      }});
   list.push_back({"router_topk ties: the lower index wins", [=](Ops& ops) {
-    CaseBench b(ops, seed);
-    const Input logits = b.numbers({2, 8}, {1, 1, 1, 1, 1, 1, 1, 1, 0, 3, 2, 3, 2, 3, 2, -1});
-    return run(ops, b, logits, 4, true);
-  }});
+                    CaseBench b(ops, seed);
+                    const Input logits = b.numbers({2, 8}, {1, 1, 1, 1, 1, 1, 1, 1, 0, 3, 2, 3, 2, 3, 2, -1});
+                    return run(ops, b, logits, 4, true);
+                  }});
   list.push_back({"router_topk far apart", [=](Ops& ops) {
-    CaseBench b(ops, seed);
-    const Input logits = b.numbers({1, 4}, {-500, 700, 0, 690});
-    return run(ops, b, logits, 2, true);
-  }});
+                    CaseBench b(ops, seed);
+                    const Input logits = b.numbers({1, 4}, {-500, 700, 0, 690});
+                    return run(ops, b, logits, 2, true);
+                  }});
 }
 
 }  // namespace

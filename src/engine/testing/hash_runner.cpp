@@ -11,11 +11,17 @@
 namespace hearth {
 namespace {
 
-std::uint64_t extend(std::uint64_t hash, std::int32_t token) { return mix64(hash ^ (static_cast<std::uint64_t>(token) + 0x51ull)); }
+std::uint64_t extend(std::uint64_t hash, std::int32_t token) {
+  return mix64(hash ^ (static_cast<std::uint64_t>(token) + 0x51ull));
+}
 
-bool has(const std::vector<std::int32_t>& ids, std::int32_t id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+bool has(const std::vector<std::int32_t>& ids, std::int32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
 
-std::uint64_t seen(std::uint64_t context, std::uint64_t state, bool recurrent) { return recurrent ? mix64(context ^ (state << 1)) : context; }
+std::uint64_t seen(std::uint64_t context, std::uint64_t state, bool recurrent) {
+  return recurrent ? mix64(context ^ (state << 1)) : context;
+}
 
 float logprob_of(std::uint64_t hash, std::int32_t token) {
   return -static_cast<float>(mix64(hash + static_cast<std::uint64_t>(token)) % 10000) / 1000.0f;
@@ -27,12 +33,12 @@ TokenOutput output_of(std::uint64_t hash, std::int32_t token, int logprobs, std:
   if (logprobs < 0) return out;
   out.logprob = logprob_of(hash, token);
   out.rank = 1;
-  for (int i = 0; i < std::min(logprobs, vocab); ++i)
-    out.top.push_back({i, logprob_of(hash, i), i + 1});
+  for (int i = 0; i < std::min(logprobs, vocab); ++i) out.top.push_back({i, logprob_of(hash, i), i + 1});
   return out;
 }
 
-TokenOutput choose(std::uint64_t hash, const SamplingParams& p, std::uint64_t seed, std::size_t num_output, std::int32_t vocab) {
+TokenOutput choose(std::uint64_t hash, const SamplingParams& p, std::uint64_t seed, std::size_t num_output,
+                   std::int32_t vocab) {
   const std::uint64_t h = p.greedy() ? hash : mix64(hash ^ random_bits(seed, num_output));
   auto token = static_cast<std::int32_t>(h % static_cast<std::uint64_t>(vocab));
   if (static_cast<int>(num_output) < p.min_tokens)
@@ -69,7 +75,8 @@ std::vector<SampledRow> HashRunner::step(const StepBatch& batch) {
   HEARTH_CHECK_EQ(static_cast<std::size_t>(batch.cu_seqlens_q.back()), batch.token_ids.size());
   HEARTH_CHECK_LE(static_cast<std::int32_t>(batch.token_ids.size()), config_.info.max_batch_tokens);
   HEARTH_CHECK_LE(static_cast<std::int32_t>(num_sequences), config_.info.max_seqs);
-  if (config_.info.max_logit_rows > 0) HEARTH_CHECK_LE(static_cast<std::int32_t>(batch.samples.size()), config_.info.max_logit_rows);
+  if (config_.info.max_logit_rows > 0)
+    HEARTH_CHECK_LE(static_cast<std::int32_t>(batch.samples.size()), config_.info.max_logit_rows);
 
   std::vector<SampledRow> rows;
   std::size_t next_sample = 0;
@@ -80,12 +87,14 @@ std::vector<SampledRow> HashRunner::step(const StepBatch& batch) {
     std::uint64_t state = 0;
     if (recurrent) {
       HEARTH_CHECK(batch.state_slots[b] >= 0 && batch.state_slots[b] < config_.info.num_state_slots);
-      if (batch.positions[static_cast<std::size_t>(begin)] > 0) state = state_[static_cast<std::size_t>(batch.state_slots[b])];
+      if (batch.positions[static_cast<std::size_t>(begin)] > 0)
+        state = state_[static_cast<std::size_t>(batch.state_slots[b])];
     }
     // The context before this step's rows, read back through the table.
     std::uint64_t context = 0;
     const std::int32_t first = batch.positions[static_cast<std::size_t>(begin)];
-    for (std::int32_t p = 0; p < first; ++p) context = extend(context, kv_[static_cast<std::size_t>(table[p / n] * n + p % n)]);
+    for (std::int32_t p = 0; p < first; ++p)
+      context = extend(context, kv_[static_cast<std::size_t>(table[p / n] * n + p % n)]);
     for (std::int32_t t = begin; t < end; ++t) {
       const auto at = static_cast<std::size_t>(t);
       const std::int32_t p = batch.positions[at];
@@ -96,7 +105,8 @@ std::vector<SampledRow> HashRunner::step(const StepBatch& batch) {
       state = extend(state, batch.token_ids[at]);
       if (next_sample < batch.samples.size() && batch.samples[next_sample].row == t) {
         const SampleRow& sample_row = batch.samples[next_sample++];
-        if (sample_row.sample) HEARTH_CHECK_EQ(sample_row.prompt.size() + sample_row.output.size(), static_cast<std::size_t>(p) + 1);
+        if (sample_row.sample)
+          HEARTH_CHECK_EQ(sample_row.prompt.size() + sample_row.output.size(), static_cast<std::size_t>(p) + 1);
         rows.push_back(sample(sample_row, seen(context, state, recurrent)));
       }
     }
@@ -115,7 +125,8 @@ StraightLine straight_line(const Request& request, int index, const RunnerInfo& 
   const std::uint64_t seed = static_cast<std::uint64_t>(p.seed.value_or(0)) + static_cast<std::uint64_t>(index);
   StraightLine line;
   std::uint64_t context = 0;
-  for (const std::int32_t token : request.prompt) context = extend(context, token);  // context and state are the same fold
+  for (const std::int32_t token : request.prompt)
+    context = extend(context, token);  // context and state are the same fold
   auto length = static_cast<std::int32_t>(request.prompt.size());
   while (line.finish == FinishReason::none) {
     if (static_cast<int>(line.tokens.size()) >= request.max_tokens || length >= max_model_len) {

@@ -18,11 +18,11 @@
 namespace hearth {
 
 struct HashRunnerConfig {
-  RunnerInfo info;                         // num_state_slots 0: no recurrent state
-  FakeClock* clock = nullptr;              // advanced by step_seconds each step
+  RunnerInfo info;             // num_state_slots 0: no recurrent state
+  FakeClock* clock = nullptr;  // advanced by step_seconds each step
   double step_seconds = 0.01;
-  double sleep_seconds = 0;                // real time a step takes (tests of a running server)
-  std::int64_t throw_at_step = -1;         // that step (from 0) throws
+  double sleep_seconds = 0;                       // real time a step takes (tests of a running server)
+  std::int64_t throw_at_step = -1;                // that step (from 0) throws
   std::function<void(const StepBatch&)> observe;  // sees each batch before it runs
 };
 
@@ -36,8 +36,8 @@ class HashRunner final : public Runner {
   SampledRow sample(const SampleRow& row, std::uint64_t context) const;
 
   HashRunnerConfig config_;
-  std::vector<std::int32_t> kv_;           // [P · N] a token, -1 before anything was written
-  std::vector<std::uint64_t> state_;       // [slots]
+  std::vector<std::int32_t> kv_;      // [P · N] a token, -1 before anything was written
+  std::vector<std::uint64_t> state_;  // [slots]
   std::int64_t num_steps_ = 0;
 };
 

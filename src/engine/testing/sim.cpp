@@ -28,8 +28,8 @@ struct Choice {
   std::vector<TokenOutput> tokens;
   FinishReason finish = FinishReason::none;
   std::int32_t stop_token = -1;
-  bool stopped = false;        // stop_choice was called
-  bool silent = false;         // and the engine has had a step to hear it
+  bool stopped = false;  // stop_choice was called
+  bool silent = false;   // and the engine has had a step to hear it
 };
 
 struct Asked final : OutputSink {
@@ -44,7 +44,8 @@ struct Asked final : OutputSink {
 
   void on_prompt_logprobs(std::vector<TokenOutput> rows) override {
     ++num_prompt_calls;
-    for (const Choice& c : choices) expect(c.tokens.empty() && c.finish == FinishReason::none, "prompt logprobs came after output");
+    for (const Choice& c : choices)
+      expect(c.tokens.empty() && c.finish == FinishReason::none, "prompt logprobs came after output");
     prompt_rows = std::move(rows);
   }
   void on_output(ChoiceOutput out) override {
@@ -55,7 +56,8 @@ struct Asked final : OutputSink {
     for (TokenOutput& t : out.tokens) c.tokens.push_back(std::move(t));
     c.finish = out.finish;
     c.stop_token = out.stop_token;
-    expect((out.finish == FinishReason::error) != out.error.ok(), "an error without its reason, or a reason without an error");
+    expect((out.finish == FinishReason::error) != out.error.ok(),
+           "an error without its reason, or a reason without an error");
   }
   void on_done(const RequestTimes& t, int num_cached, int preemptions) override {
     ++num_done;
@@ -129,7 +131,8 @@ class Simulation {
 
  private:
   std::int32_t between(std::int64_t low, std::int64_t high) {
-    return static_cast<std::int32_t>(low + static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(high - low + 1))));
+    return static_cast<std::int32_t>(low +
+                                     static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(high - low + 1))));
   }
   bool one_in(std::uint64_t n) { return rng_.below(n) == 0; }
 
@@ -144,7 +147,8 @@ class Simulation {
     info_.num_state_slots = one_in(2) ? 0 : between(1, config_.max_num_seqs);
     config_.enable_chunked_prefill = !one_in(4);
     config_.max_num_batched_tokens = between(config_.max_num_seqs, config_.max_num_seqs + (one_in(2) ? 4 : 40));
-    if (!config_.enable_chunked_prefill) config_.max_num_batched_tokens = std::max(config_.max_num_batched_tokens, config_.max_model_len);
+    if (!config_.enable_chunked_prefill)
+      config_.max_num_batched_tokens = std::max(config_.max_num_batched_tokens, config_.max_model_len);
     if (one_in(3)) config_.long_prefill_token_threshold = between(1, config_.max_model_len);
     config_.policy = one_in(2) ? SchedulingPolicy::fcfs : SchedulingPolicy::priority;
     config_.seed = rng_.next();
@@ -160,7 +164,8 @@ class Simulation {
     for (std::int32_t i = 0; i < count; ++i) {
       Request r;
       r.id = "r" + std::to_string(i);
-      const std::int32_t length = one_in(12) ? config_.max_model_len + between(0, 1) : between(1, std::max(1, config_.max_model_len - 1));
+      const std::int32_t length =
+          one_in(12) ? config_.max_model_len + between(0, 1) : between(1, std::max(1, config_.max_model_len - 1));
       for (std::int32_t p = 0; p < length; ++p) r.prompt.push_back(between(0, info_.vocab_size - 1));
       r.max_tokens = between(1, one_in(3) ? 60 : 12);
       r.n = one_in(4) ? between(2, 4) : 1;
@@ -188,7 +193,8 @@ class Simulation {
     asked->choices.resize(static_cast<std::size_t>(request.n));
     request.sink = asked;
     const auto prompt = static_cast<std::int32_t>(request.prompt.size());
-    const std::int32_t last_run = std::min(prompt + std::max(0, request.max_tokens - 1), std::max(prompt, config_.max_model_len - 1));
+    const std::int32_t last_run =
+        std::min(prompt + std::max(0, request.max_tokens - 1), std::max(prompt, config_.max_model_len - 1));
     const bool fits = prompt + (request.max_tokens > 0 ? 1 : 0) <= config_.max_model_len &&
                       (last_run + info_.block_tokens - 1) / info_.block_tokens <= info_.num_blocks;
     const bool alive = engine_->stats().alive;
@@ -226,8 +232,10 @@ class Simulation {
   }
 
   void check_limits(const StepBatch& batch) {
-    expect(static_cast<std::int32_t>(batch.token_ids.size()) <= config_.max_num_batched_tokens, "more tokens than max_num_batched_tokens");
-    expect(static_cast<std::int32_t>(batch.seq_lens.size()) <= config_.max_num_seqs, "more sequences than max_num_seqs");
+    expect(static_cast<std::int32_t>(batch.token_ids.size()) <= config_.max_num_batched_tokens,
+           "more tokens than max_num_batched_tokens");
+    expect(static_cast<std::int32_t>(batch.seq_lens.size()) <= config_.max_num_seqs,
+           "more sequences than max_num_seqs");
     std::set<std::int32_t> written, slots;
     for (const std::int32_t s : batch.slot_mapping) expect(written.insert(s).second, "two rows write one place");
     for (std::size_t b = 0; b < batch.seq_lens.size(); ++b) {
@@ -237,7 +245,8 @@ class Simulation {
         expect(first == 0 || rows == 1, "a prompt was cut with chunked prefill off");
       if (config_.enable_chunked_prefill && config_.long_prefill_token_threshold > 0)
         expect(rows <= config_.long_prefill_token_threshold, "a chunk above long_prefill_token_threshold");
-      if (info_.num_state_slots > 0) expect(slots.insert(batch.state_slots[b]).second, "two sequences in one state slot");
+      if (info_.num_state_slots > 0)
+        expect(slots.insert(batch.state_slots[b]).second, "two sequences in one state slot");
     }
     work_steps_ += 1;
   }
@@ -247,8 +256,10 @@ class Simulation {
     const StraightLine line = straight_line(a.request, static_cast<int>(index), info_, config_.max_model_len);
     const std::string who = a.request.id + "[" + std::to_string(index) + "]";
     expect(c.tokens.size() <= line.tokens.size(), who + " said more than it should");
-    for (std::size_t i = 0; i < c.tokens.size(); ++i) expect(same(c.tokens[i], line.tokens[i]), who + " differs at token " + std::to_string(i));
-    const bool natural = c.finish == line.finish && c.stop_token == line.stop_token && c.tokens.size() == line.tokens.size();
+    for (std::size_t i = 0; i < c.tokens.size(); ++i)
+      expect(same(c.tokens[i], line.tokens[i]), who + " differs at token " + std::to_string(i));
+    const bool natural =
+        c.finish == line.finish && c.stop_token == line.stop_token && c.tokens.size() == line.tokens.size();
     if (c.finish == FinishReason::error) {
       expect(!engine_->stats().alive || a.request.sampling.debug_poison_nan, who + " failed without a cause");
     } else if (c.finish == FinishReason::abort) {
@@ -258,7 +269,8 @@ class Simulation {
     } else {
       expect(natural, who + " ended early or wrongly");
     }
-    if (natural && !c.stopped && !a.request.sampling.debug_poison_nan) expect(c.finish != FinishReason::none, who + " has no reason");
+    if (natural && !c.stopped && !a.request.sampling.debug_poison_nan)
+      expect(c.finish != FinishReason::none, who + " has no reason");
   }
 
   void check_end() {
@@ -275,16 +287,19 @@ class Simulation {
         itls += n > 0 ? static_cast<std::int64_t>(n) - 1 : 0;
         longest = std::max(longest, n);
         if (a->request.sampling.debug_poison_nan && a->request.max_tokens > 0 && !a->aborted && !throws_)
-          expect(a->choices[i].finish == FinishReason::error && n == 0, a->request.id + " was poisoned and did not fail");
+          expect(a->choices[i].finish == FinishReason::error && n == 0,
+                 a->request.id + " was poisoned and did not fail");
       }
       ttfts += longest > 0 ? 1 : 0;
       preemptions += a->num_preemptions;
       prompt += static_cast<std::int64_t>(a->request.prompt.size());
       if (a->request.sampling.prompt_logprobs >= 0 && !cut) {
         const std::vector<TokenOutput> expected = straight_line_prompt(a->request, info_);
-        expect(a->num_prompt_calls == 1 && a->prompt_rows.size() == expected.size(), a->request.id + ": prompt logprobs are missing");
+        expect(a->num_prompt_calls == 1 && a->prompt_rows.size() == expected.size(),
+               a->request.id + ": prompt logprobs are missing");
         for (std::size_t i = 0; i < expected.size(); ++i)
-          expect(same(a->prompt_rows[i], expected[i]), a->request.id + ": prompt logprobs differ at " + std::to_string(i));
+          expect(same(a->prompt_rows[i], expected[i]),
+                 a->request.id + ": prompt logprobs differ at " + std::to_string(i));
       }
       exact_prompt_ = exact_prompt_ && !cut;
       if (config_.policy == SchedulingPolicy::fcfs && !cut && !any_prompt_logprobs_) {
@@ -294,18 +309,24 @@ class Simulation {
     }
     const EngineStats s = engine_->stats();
     expect(s.num_running == 0 && s.num_waiting == 0, "something is still there");
-    expect(s.num_free_blocks == s.num_blocks && s.num_free_state_slots == s.num_state_slots, "blocks or slots were lost");
+    expect(s.num_free_blocks == s.num_blocks && s.num_free_state_slots == s.num_state_slots,
+           "blocks or slots were lost");
     expect(totals_.done == static_cast<std::int64_t>(asked_.size()), "on_request_done was not called once a request");
-    expect(totals_.generation == generation && static_cast<std::int64_t>(s.num_generation_tokens) == generation, "generation tokens do not add up");
+    expect(totals_.generation == generation && static_cast<std::int64_t>(s.num_generation_tokens) == generation,
+           "generation tokens do not add up");
     expect(totals_.done_generation == generation, "generation tokens of requests do not add up");
     expect(totals_.ttfts == ttfts && totals_.itls == itls, "latencies do not add up");
-    if (!throws_) expect(totals_.preemptions == preemptions && totals_.done_preemptions == preemptions, "preemptions do not add up");
+    if (!throws_)
+      expect(totals_.preemptions == preemptions && totals_.done_preemptions == preemptions,
+             "preemptions do not add up");
     expect(!exact_prompt_ || totals_.prompt == prompt, "prompt tokens do not add up");
     // Every step moves the best-ranked sequence by a token. Under fcfs it stays the best and keeps what it has; under the priority
     // policy a newcomer may throw its progress away, once a newcomer.
-    const auto factor = config_.policy == SchedulingPolicy::fcfs ? std::int64_t{1} : static_cast<std::int64_t>(asked_.size()) + 1;
-    expect(work_steps_ <= steps_allowed_ * factor, "more steps (" + std::to_string(work_steps_) + ") than its tokens allow (" +
-                                                       std::to_string(steps_allowed_ * factor) + "): something starved or spun");
+    const auto factor =
+        config_.policy == SchedulingPolicy::fcfs ? std::int64_t{1} : static_cast<std::int64_t>(asked_.size()) + 1;
+    expect(work_steps_ <= steps_allowed_ * factor,
+           "more steps (" + std::to_string(work_steps_) + ") than its tokens allow (" +
+               std::to_string(steps_allowed_ * factor) + "): something starved or spun");
   }
 
   Rng rng_;

@@ -13,7 +13,7 @@
 namespace hearth {
 
 struct SimResult {
-  std::string failure;        // empty: all held
+  std::string failure;  // empty: all held
   std::int64_t num_steps = 0;
   std::int64_t num_requests = 0;
   std::int64_t num_preemptions = 0;

@@ -11,7 +11,8 @@ namespace {
 void refuse_sliding_window(const Json& text, std::int64_t max_positions) {
   if (const Json* types = find_key(text, "layer_types"))
     for (const Json& t : *types)
-      if (t == "sliding_attention") config_error("layer_types", "full_attention or linear_attention", "sliding_attention (not offered yet)");
+      if (t == "sliding_attention")
+        config_error("layer_types", "full_attention or linear_attention", "sliding_attention (not offered yet)");
   const Json* window = find_key(text, "sliding_window");
   if (window == nullptr || !get_bool(text, "use_sliding_window", true)) return;
   if (get_int(text, "sliding_window") < max_positions)
@@ -26,9 +27,11 @@ DecoderModel::DecoderModel(std::string_view architecture, const Json& config) : 
   num_heads_ = get_count(text_, "num_attention_heads");
   num_kv_heads_ = get_count(text_, "num_key_value_heads", num_heads_);
   if (num_heads_ % num_kv_heads_ != 0)
-    config_error("num_key_value_heads", "a divisor of num_attention_heads " + std::to_string(num_heads_), std::to_string(num_kv_heads_));
+    config_error("num_key_value_heads", "a divisor of num_attention_heads " + std::to_string(num_heads_),
+                 std::to_string(num_kv_heads_));
   if (find_key(text_, "head_dim") == nullptr && hidden_size_ % num_heads_ != 0)
-    config_error("hidden_size", "a multiple of num_attention_heads " + std::to_string(num_heads_), std::to_string(hidden_size_));
+    config_error("hidden_size", "a multiple of num_attention_heads " + std::to_string(num_heads_),
+                 std::to_string(hidden_size_));
   head_dim_ = get_count(text_, "head_dim", hidden_size_ / num_heads_);
   norm_eps_ = static_cast<float>(get_double(text_, "rms_norm_eps", 1e-6));
   if (!(norm_eps_ > 0)) config_error("rms_norm_eps", "a positive number", std::to_string(norm_eps_));
@@ -68,7 +71,8 @@ Norm DecoderModel::bind_layernorm(Binder& b, const std::string& name) const {
   return bind_norm(b, name, hidden_size_, norm_eps_, zero_centred_norms_);
 }
 
-DecoderLayer DecoderModel::bind_attention_layer(Binder& b, const std::string& prefix, const AttentionConfig& attention, int cache_index) {
+DecoderLayer DecoderModel::bind_attention_layer(Binder& b, const std::string& prefix, const AttentionConfig& attention,
+                                                int cache_index) {
   DecoderLayer l;
   l.input_layernorm = bind_layernorm(b, prefix + "input_layernorm");
   l.self_attn = bind_attention(b, prefix + "self_attn.", attention, inv_freq(b), cache_index);
@@ -85,11 +89,11 @@ void DecoderModel::bind(Binder& b) {
   decoder_.norm = bind_layernorm(b, model + "norm");
   if (tied_head_) {
     decoder_.lm_head = decoder_.embed_tokens;
-    b.ignore_prefix("lm_head.weight");         // some files repeat the embedding under this name
+    b.ignore_prefix("lm_head.weight");  // some files repeat the embedding under this name
   } else {
     decoder_.lm_head = b.matrix("lm_head.weight", info_.vocab_size, hidden_size_);
   }
-  b.ignore_suffix(".rotary_emb.inv_freq");     // old llama files carry the table
+  b.ignore_suffix(".rotary_emb.inv_freq");  // old llama files carry the table
   buffers_ = b.take_buffers();
 }
 

@@ -15,7 +15,8 @@ const ModelDef& model_for(const Json& config) {
       if (t == type) return *def;
       known.push_back(t);
     }
-  throw StartupError(type.empty() ? std::string("the configuration has no model_type") : fmt::format("model_type {} is not known", type),
+  throw StartupError(type.empty() ? std::string("the configuration has no model_type")
+                                  : fmt::format("model_type {} is not known", type),
                      "config.json: model_type", fmt::format("known: {}", fmt::join(known, ", ")));
 }
 

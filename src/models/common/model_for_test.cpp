@@ -7,16 +7,27 @@ namespace hearth {
 namespace {
 
 Json llama_config() {
-  return {{"model_type", "llama"}, {"hidden_size", 64}, {"intermediate_size", 96}, {"num_attention_heads", 4}, {"num_key_value_heads", 2},
-          {"num_hidden_layers", 3}, {"vocab_size", 100}, {"max_position_embeddings", 512}, {"rms_norm_eps", 1e-5}, {"rope_theta", 10000.0}};
+  return {
+      {"model_type", "llama"},    {"hidden_size", 64},      {"intermediate_size", 96}, {"num_attention_heads", 4},
+      {"num_key_value_heads", 2}, {"num_hidden_layers", 3}, {"vocab_size", 100},       {"max_position_embeddings", 512},
+      {"rms_norm_eps", 1e-5},     {"rope_theta", 10000.0}};
 }
 
 Json qwen3_5_config() {
   return {{"model_type", "qwen3_5"},
           {"text_config",
-           {{"hidden_size", 64}, {"intermediate_size", 96}, {"num_attention_heads", 4}, {"num_key_value_heads", 2}, {"head_dim", 32},
-            {"num_hidden_layers", 8}, {"vocab_size", 100}, {"full_attention_interval", 4}, {"linear_num_key_heads", 2},
-            {"linear_num_value_heads", 4}, {"linear_key_head_dim", 16}, {"linear_value_head_dim", 24},
+           {{"hidden_size", 64},
+            {"intermediate_size", 96},
+            {"num_attention_heads", 4},
+            {"num_key_value_heads", 2},
+            {"head_dim", 32},
+            {"num_hidden_layers", 8},
+            {"vocab_size", 100},
+            {"full_attention_interval", 4},
+            {"linear_num_key_heads", 2},
+            {"linear_num_value_heads", 4},
+            {"linear_key_head_dim", 16},
+            {"linear_value_head_dim", 24},
             {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 1e7}, {"partial_rotary_factor", 0.25}}}}}};
 }
 
@@ -36,7 +47,8 @@ TEST(ModelFor, UnknownArchitectureListsTheKnownOnes) {
     FAIL() << "taken";
   } catch (const StartupError& e) {
     EXPECT_STREQ(e.what(), "model_type gpt_neox is not known");
-    EXPECT_EQ(e.hint(), "known: llama, mistral, qwen2, qwen3, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, qwen3_moe");
+    EXPECT_EQ(e.hint(),
+              "known: llama, mistral, qwen2, qwen3, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, qwen3_moe");
   }
   EXPECT_THROW(model_for(Json::object()), StartupError);
 }
@@ -63,7 +75,8 @@ TEST(ModelFor, RefusesByName) {
   Json c = llama_config();
   c["model_type"] = "mistral";
   c["sliding_window"] = 256;
-  EXPECT_EQ(refusal(c), "config.json: sliding_window: expected none: sliding-window attention is not offered yet, found 256");
+  EXPECT_EQ(refusal(c),
+            "config.json: sliding_window: expected none: sliding-window attention is not offered yet, found 256");
   c["sliding_window"] = 512;  // no context is longer
   EXPECT_EQ(refusal(c), "taken");
   c = llama_config();

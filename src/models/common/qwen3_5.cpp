@@ -12,7 +12,8 @@ std::vector<bool> linear_layers(const Json& text, int num_layers) {
     if (!types->is_array() || types->size() != static_cast<std::size_t>(num_layers))
       config_error("layer_types", std::to_string(num_layers) + " entries", dump_json(*types));
     for (const Json& t : *types) {
-      if (t != "linear_attention" && t != "full_attention") config_error("layer_types", "linear_attention or full_attention", dump_json(t));
+      if (t != "linear_attention" && t != "full_attention")
+        config_error("layer_types", "linear_attention or full_attention", dump_json(t));
       linear.push_back(t == "linear_attention");
     }
   } else {
@@ -46,7 +47,8 @@ Qwen3_5Model::Qwen3_5Model(std::string_view architecture, const Json& config) : 
           norm_eps_,
           head_map(text_)};
   if (gdn_.num_v_heads % gdn_.num_k_heads != 0)
-    config_error("linear_num_value_heads", "a multiple of linear_num_key_heads " + std::to_string(gdn_.num_k_heads), std::to_string(gdn_.num_v_heads));
+    config_error("linear_num_value_heads", "a multiple of linear_num_key_heads " + std::to_string(gdn_.num_k_heads),
+                 std::to_string(gdn_.num_v_heads));
 
   linear_ = linear_layers(text_, info_.num_layers);
   int counts[2] = {0, 0};

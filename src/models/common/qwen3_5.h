@@ -15,8 +15,8 @@ class Qwen3_5Model : public DecoderModel {
   virtual void bind_ffn(Binder& b, const std::string& prefix, DecoderLayer& layer) = 0;  // prefix "….mlp."
 
  private:
-  std::vector<bool> linear_;       // by layer: gated delta net, else gated attention
-  std::vector<int> cache_index_;   // by layer: the how-manieth of its kind
+  std::vector<bool> linear_;      // by layer: gated delta net, else gated attention
+  std::vector<int> cache_index_;  // by layer: the how-manieth of its kind
   GatedDeltaNetConfig gdn_;
 };
 

@@ -9,7 +9,8 @@
 
 namespace hearth {
 
-ModelHarness::ModelHarness(WeightSource& source, Ops& ops, const HarnessOptions& options) : ops_(ops), options_(options) {
+ModelHarness::ModelHarness(WeightSource& source, Ops& ops, const HarnessOptions& options)
+    : ops_(ops), options_(options) {
   model_ = model_for(source.config()).make(source.config());
   Binder binder(source, ops);
   model_->bind(binder);
@@ -46,8 +47,10 @@ ModelHarness::ModelHarness(WeightSource& source, Ops& ops, const HarnessOptions&
   // One planned forward of the largest step gives the activation memory.
   const std::int64_t T = options.max_batch_tokens;
   const auto shape = [](std::initializer_list<std::int64_t> s) { return Tensor(nullptr, DType::i32, s); };
-  const StepInput largest{shape({T}), shape({T}),
-                          {shape({T}), shape({T}), shape({S + 1}), shape({S}), shape({S, max_blocks_}), shape({T}), shape({S}), N}};
+  const StepInput largest{
+      shape({T}),
+      shape({T}),
+      {shape({T}), shape({T}), shape({S + 1}), shape({S}), shape({S, max_blocks_}), shape({T}), shape({S}), N}};
   Arena counting;
   Ctx plan(nullptr, counting, ops.act_dtype());
   StepCaches none;
@@ -90,7 +93,7 @@ std::vector<float> ModelHarness::step(const std::vector<Chunk>& chunks, bool all
   StepInput in;
   in.token_ids = place(ids, {T});
   in.logit_rows = place(logit_rows, {L});
-  in.batch = {place(positions, {T}), place(seq_of_row, {T}), place(cu, {B + 1}), place(seq_lens, {B}),
+  in.batch = {place(positions, {T}),           place(seq_of_row, {T}),   place(cu, {B + 1}),      place(seq_lens, {B}),
               place(tables, {B, max_blocks_}), place(slot_mapping, {T}), place(state_slots, {B}), N};
 
   Arena arena(arena_memory_.data(), arena_bytes_);
@@ -103,7 +106,8 @@ std::vector<float> ModelHarness::step(const std::vector<Chunk>& chunks, bool all
   return out;
 }
 
-std::vector<float> ModelHarness::run(std::span<const std::int32_t> ids, const std::vector<std::int64_t>& pieces, bool all_rows) {
+std::vector<float> ModelHarness::run(std::span<const std::int32_t> ids, const std::vector<std::int64_t>& pieces,
+                                     bool all_rows) {
   forget(0);
   std::vector<float> out;
   auto at = ids.begin();
@@ -141,12 +145,17 @@ std::vector<float> ModelHarness::cache_rows(const Tensor& cache, int seq) const 
 std::vector<float> ModelHarness::slot_numbers(const Tensor& state, int seq) const {
   const std::int64_t n = state.size() / state.dim(0);
   std::vector<float> out(static_cast<std::size_t>(n));
-  ops_.device().copy_out(out.data(), state.ptr<float>() + slots_.at(static_cast<std::size_t>(seq)) * n, out.size() * sizeof(float));
+  ops_.device().copy_out(out.data(), state.ptr<float>() + slots_.at(static_cast<std::size_t>(seq)) * n,
+                         out.size() * sizeof(float));
   return out;
 }
 
-std::vector<float> ModelHarness::k_rows(int seq, int layer) const { return cache_rows(caches_.kv.at(static_cast<std::size_t>(layer)).k, seq); }
-std::vector<float> ModelHarness::v_rows(int seq, int layer) const { return cache_rows(caches_.kv.at(static_cast<std::size_t>(layer)).v, seq); }
+std::vector<float> ModelHarness::k_rows(int seq, int layer) const {
+  return cache_rows(caches_.kv.at(static_cast<std::size_t>(layer)).k, seq);
+}
+std::vector<float> ModelHarness::v_rows(int seq, int layer) const {
+  return cache_rows(caches_.kv.at(static_cast<std::size_t>(layer)).v, seq);
+}
 std::vector<float> ModelHarness::conv_state(int seq, int layer) const {
   return slot_numbers(caches_.conv_state.at(static_cast<std::size_t>(layer)), seq);
 }

@@ -26,7 +26,7 @@ struct HarnessOptions {
 };
 
 struct Chunk {
-  int seq = 0;                        // which sequence continues
+  int seq = 0;  // which sequence continues
   std::vector<std::int32_t> tokens;
 };
 
@@ -38,17 +38,18 @@ class ModelHarness {
   // Logits [rows, V] of every row of the step, or of each chunk's last row only.
   std::vector<float> step(const std::vector<Chunk>& chunks, bool all_rows);
   // Sequence 0 in pieces of these lengths from position 0; the logits of the last row (or of all rows).
-  std::vector<float> run(std::span<const std::int32_t> ids, const std::vector<std::int64_t>& pieces, bool all_rows = false);
+  std::vector<float> run(std::span<const std::int32_t> ids, const std::vector<std::int64_t>& pieces,
+                         bool all_rows = false);
   void forget(int seq) { lengths_.at(static_cast<std::size_t>(seq)) = 0; }  // the next chunk begins at position 0
 
   // What the caches hold for a sequence. kv_layer counts attention layers, state_layer linear-attention layers.
-  std::vector<float> k_rows(int seq, int kv_layer) const;                  // [length, G, K]
+  std::vector<float> k_rows(int seq, int kv_layer) const;  // [length, G, K]
   std::vector<float> v_rows(int seq, int kv_layer) const;
-  std::vector<float> conv_state(int seq, int state_layer) const;           // [3, C]
-  std::vector<float> recurrent_state(int seq, int state_layer) const;      // [Hv, Dk, Dv]
+  std::vector<float> conv_state(int seq, int state_layer) const;       // [3, C]
+  std::vector<float> recurrent_state(int seq, int state_layer) const;  // [Hv, Dk, Dv]
 
   std::size_t planned_activation_bytes() const { return arena_bytes_; }
-  std::function<void(std::string_view, Tensor)> probe;                     // see Ctx::probe
+  std::function<void(std::string_view, Tensor)> probe;  // see Ctx::probe
 
  private:
   std::vector<float> cache_rows(const Tensor& cache, int seq) const;
@@ -58,8 +59,8 @@ class ModelHarness {
   HarnessOptions options_;
   std::unique_ptr<Model> model_;
   std::int64_t max_blocks_ = 0;
-  std::vector<std::vector<std::int32_t>> blocks_;   // by sequence, shuffled
-  std::vector<std::int32_t> slots_;                 // by sequence
+  std::vector<std::vector<std::int32_t>> blocks_;  // by sequence, shuffled
+  std::vector<std::int32_t> slots_;                // by sequence
   std::vector<std::int64_t> lengths_;
   std::vector<Buffer> buffers_;
   StepCaches caches_;

@@ -27,7 +27,9 @@ Json usage_json(const GenerationTotals& totals, const ServerConfig& config) {
 
 Json metrics_json(const GenerationTotals& totals) {
   const RequestTimes& t = totals.times;
-  const auto ms = [](double from, double to) { return from > 0 && to >= from ? Json((to - from) * 1e3) : Json(nullptr); };
+  const auto ms = [](double from, double to) {
+    return from > 0 && to >= from ? Json((to - from) * 1e3) : Json(nullptr);
+  };
   const double decode = t.last_token - t.first_token;
   const int steps = totals.completion_tokens - 1;
   return {{"time_to_first_token_ms", ms(t.arrival, t.first_token)},

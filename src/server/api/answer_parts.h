@@ -14,8 +14,8 @@ namespace hearth {
 struct AnswerHead {
   std::string id;
   std::int64_t created = 0;
-  std::string model;                 // the first served name
-  Json fingerprint;                  // string or null
+  std::string model;  // the first served name
+  Json fingerprint;   // string or null
 };
 AnswerHead make_head(const ServerState& state, const ServedModel& model, std::string id);
 
@@ -23,7 +23,7 @@ AnswerHead make_head(const ServerState& state, const ServedModel& model, std::st
 std::string answer_id(const char* prefix, const Json& body, const HttpRequest& request);
 
 Json usage_json(const GenerationTotals& totals, const ServerConfig& config);
-Json metrics_json(const GenerationTotals& totals);      // of --enable-per-request-metrics
+Json metrics_json(const GenerationTotals& totals);  // of --enable-per-request-metrics
 
 void respond_json(const ExchangePtr& exchange, const Json& body);
 void respond_error(const ExchangePtr& exchange, const Status& status);

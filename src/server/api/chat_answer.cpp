@@ -34,7 +34,8 @@ Json ids_of(const std::vector<TokenOutput>& tokens) {
 
 class ChatWhole final : public Answer {
  public:
-  ChatWhole(ExchangePtr exchange, Form form) : exchange_(std::move(exchange)), form_(std::move(form)), choices_(static_cast<std::size_t>(form_.params.n)) {}
+  ChatWhole(ExchangePtr exchange, Form form)
+      : exchange_(std::move(exchange)), form_(std::move(form)), choices_(static_cast<std::size_t>(form_.params.n)) {}
 
   void on_prompt_logprobs(int, std::vector<TokenOutput> rows) override {
     prompt_logprobs_ = prompt_logprobs_json(*form_.model->tokenizer, rows, form_.prompt_ids);
@@ -52,15 +53,25 @@ class ChatWhole final : public Answer {
     Json choices = Json::array();
     for (std::size_t i = 0; i < choices_.size(); ++i) {
       const TextDelta& c = choices_[i];
-      Json message = {{"role", form_.role}, {"content", form_.echo_text + c.text}, {"refusal", nullptr},
-                      {"annotations", nullptr}, {"audio", nullptr}, {"function_call", nullptr}};
-      choices.push_back({{"index", i}, {"message", std::move(message)}, {"logprobs", form_.logprobs_of(c.tokens)},
-                         {"finish_reason", finish_reason_name(c.finish)}, {"stop_reason", c.stop_reason},
+      Json message = {{"role", form_.role}, {"content", form_.echo_text + c.text},
+                      {"refusal", nullptr}, {"annotations", nullptr},
+                      {"audio", nullptr},   {"function_call", nullptr}};
+      choices.push_back({{"index", i},
+                         {"message", std::move(message)},
+                         {"logprobs", form_.logprobs_of(c.tokens)},
+                         {"finish_reason", finish_reason_name(c.finish)},
+                         {"stop_reason", c.stop_reason},
                          {"token_ids", form_.params.return_token_ids ? ids_of(c.tokens) : Json(nullptr)}});
     }
-    Json body = {{"id", form_.head.id}, {"object", "chat.completion"}, {"created", form_.head.created}, {"model", form_.head.model},
-                 {"choices", std::move(choices)}, {"service_tier", nullptr}, {"system_fingerprint", form_.head.fingerprint},
-                 {"usage", usage_json(totals, form_.config)}, {"prompt_logprobs", prompt_logprobs_},
+    Json body = {{"id", form_.head.id},
+                 {"object", "chat.completion"},
+                 {"created", form_.head.created},
+                 {"model", form_.head.model},
+                 {"choices", std::move(choices)},
+                 {"service_tier", nullptr},
+                 {"system_fingerprint", form_.head.fingerprint},
+                 {"usage", usage_json(totals, form_.config)},
+                 {"prompt_logprobs", prompt_logprobs_},
                  {"prompt_token_ids", form_.params.return_token_ids ? Json(form_.prompt_ids) : Json(nullptr)},
                  {"prompt_text", form_.params.return_prompt_text ? Json(form_.prompt_text) : Json(nullptr)},
                  {"kv_transfer_params", nullptr}};
@@ -82,7 +93,10 @@ class ChatWhole final : public Answer {
 class ChatStream final : public Answer {
  public:
   ChatStream(ExchangePtr exchange, Form form)
-      : exchange_(std::move(exchange)), sse_(exchange_), form_(std::move(form)), started_(static_cast<std::size_t>(form_.params.n)),
+      : exchange_(std::move(exchange)),
+        sse_(exchange_),
+        form_(std::move(form)),
+        started_(static_cast<std::size_t>(form_.params.n)),
         held_(static_cast<std::size_t>(form_.params.n)) {}
 
   void on_admitted() override {
@@ -100,7 +114,9 @@ class ChatStream final : public Answer {
 
     Json content = Json::object();
     if (!delta.text.empty()) content["content"] = std::move(delta.text);
-    Json choice = {{"index", delta.choice}, {"delta", std::move(content)}, {"logprobs", form_.logprobs_of(tokens)},
+    Json choice = {{"index", delta.choice},
+                   {"delta", std::move(content)},
+                   {"logprobs", form_.logprobs_of(tokens)},
                    {"finish_reason", delta.finished ? Json(finish_reason_name(delta.finish)) : Json(nullptr)}};
     if (delta.finished) choice["stop_reason"] = delta.stop_reason;
     if (form_.params.return_token_ids) choice["token_ids"] = ids_of(tokens);
@@ -122,13 +138,18 @@ class ChatStream final : public Answer {
   }
 
   void on_error(const Status& status) override {
-    if (admitted_) sse_.error(openai_error(status));
-    else respond_error(exchange_, status);
+    if (admitted_)
+      sse_.error(openai_error(status));
+    else
+      respond_error(exchange_, status);
   }
 
  private:
   Json base() const {
-    return {{"id", form_.head.id}, {"object", "chat.completion.chunk"}, {"created", form_.head.created}, {"model", form_.head.model}};
+    return {{"id", form_.head.id},
+            {"object", "chat.completion.chunk"},
+            {"created", form_.head.created},
+            {"model", form_.head.model}};
   }
   Json chunk_with(Json choice, const GenerationTotals& so_far) const {
     Json event = base();
@@ -140,12 +161,20 @@ class ChatStream final : public Answer {
   // Only now that its first token exists: clients take the first chunk for the time to first token.
   void start_choice(int index, const GenerationTotals& so_far) {
     started_[static_cast<std::size_t>(index)] = true;
-    Json event = chunk_with({{"index", index}, {"delta", {{"role", form_.role}, {"content", ""}}}, {"logprobs", nullptr}, {"finish_reason", nullptr}}, so_far);
+    Json event = chunk_with({{"index", index},
+                             {"delta", {{"role", form_.role}, {"content", ""}}},
+                             {"logprobs", nullptr},
+                             {"finish_reason", nullptr}},
+                            so_far);
     if (form_.params.return_token_ids) event["prompt_token_ids"] = form_.prompt_ids;
     if (form_.params.return_prompt_text) event["prompt_text"] = form_.prompt_text;
     sse_.event(event);
     if (!form_.echo_text.empty())
-      sse_.event(chunk_with({{"index", index}, {"delta", {{"content", form_.echo_text}}}, {"logprobs", nullptr}, {"finish_reason", nullptr}}, so_far));
+      sse_.event(chunk_with({{"index", index},
+                             {"delta", {{"content", form_.echo_text}}},
+                             {"logprobs", nullptr},
+                             {"finish_reason", nullptr}},
+                            so_far));
   }
 
   ExchangePtr exchange_;
@@ -158,8 +187,10 @@ class ChatStream final : public Answer {
 
 }  // namespace
 
-std::unique_ptr<Answer> make_chat_answer(const ServerState& state, ExchangePtr exchange, AnswerHead head, const ChatRequest& r) {
-  Form form{state.config(), r.model, std::move(head), r.params, r.logprobs, r.top_logprobs, r.role, r.echo_text, r.prompt.ids, r.prompt.text};
+std::unique_ptr<Answer> make_chat_answer(const ServerState& state, ExchangePtr exchange, AnswerHead head,
+                                         const ChatRequest& r) {
+  Form form{state.config(), r.model, std::move(head), r.params,     r.logprobs,
+            r.top_logprobs, r.role,  r.echo_text,     r.prompt.ids, r.prompt.text};
   if (r.params.stream) return std::make_unique<ChatStream>(std::move(exchange), std::move(form));
   return std::make_unique<ChatWhole>(std::move(exchange), std::move(form));
 }

@@ -8,6 +8,7 @@
 
 namespace hearth {
 
-std::unique_ptr<Answer> make_chat_answer(const ServerState& state, ExchangePtr exchange, AnswerHead head, const ChatRequest& request);
+std::unique_ptr<Answer> make_chat_answer(const ServerState& state, ExchangePtr exchange, AnswerHead head,
+                                         const ChatRequest& request);
 
 }  // namespace hearth

@@ -14,7 +14,7 @@
 namespace hearth {
 
 struct ChatPrompt {
-  std::string text;                  // as rendered
+  std::string text;  // as rendered
   std::vector<std::int32_t> ids;
 };
 

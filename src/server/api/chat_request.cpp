@@ -10,16 +10,28 @@ FieldSpec accepted(const char* name) { return {name, FieldType::any, FieldUse::a
 std::vector<FieldSpec> own_fields() {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return {
-      {"max_tokens", FieldType::integer, FieldUse::read, "most tokens of the answer; default what the context leaves", "test_length_ends_with_length", 1, kInfinity},
-      {"max_completion_tokens", FieldType::integer, FieldUse::read, "the newer name, which wins", "test_max_completion_tokens_wins", 1, kInfinity},
+      {"max_tokens", FieldType::integer, FieldUse::read, "most tokens of the answer; default what the context leaves",
+       "test_length_ends_with_length", 1, kInfinity},
+      {"max_completion_tokens", FieldType::integer, FieldUse::read, "the newer name, which wins",
+       "test_max_completion_tokens_wins", 1, kInfinity},
       {"logprobs", FieldType::boolean, FieldUse::read, "log-probabilities of the tokens", "test_chat_logprobs"},
-      {"top_logprobs", FieldType::integer, FieldUse::read, "and of that many alternatives; needs logprobs", "test_chat_logprobs", -1, kInfinity},
-      {"thinking_token_budget", FieldType::integer, FieldUse::read, "-1: none; a limit is not offered yet", "test_bad_fields_are_named", -1, kInfinity},
-      {"include_reasoning", FieldType::boolean, FieldUse::accepted, "reasoning is not parsed out yet: the text holds it"},
+      {"top_logprobs", FieldType::integer, FieldUse::read, "and of that many alternatives; needs logprobs",
+       "test_chat_logprobs", -1, kInfinity},
+      {"thinking_token_budget", FieldType::integer, FieldUse::read, "-1: none; a limit is not offered yet",
+       "test_bad_fields_are_named", -1, kInfinity},
+      {"include_reasoning", FieldType::boolean, FieldUse::accepted,
+       "reasoning is not parsed out yet: the text holds it"},
       {"separate_reasoning", FieldType::any, FieldUse::accepted, "reasoning is not parsed out yet: the text holds it"},
       {"reasoning_format", FieldType::any, FieldUse::accepted, "reasoning is not parsed out yet: the text holds it"},
-      accepted("parallel_tool_calls"), accepted("functions"), accepted("function_call"), accepted("safety_identifier"),
-      accepted("prompt_cache_key"), accepted("prediction"), accepted("modalities"), accepted("audio"), accepted("web_search_options"),
+      accepted("parallel_tool_calls"),
+      accepted("functions"),
+      accepted("function_call"),
+      accepted("safety_identifier"),
+      accepted("prompt_cache_key"),
+      accepted("prediction"),
+      accepted("modalities"),
+      accepted("audio"),
+      accepted("web_search_options"),
       accepted("verbosity"),
   };
 }
@@ -44,7 +56,8 @@ std::string message_text(const Json& message) {
 Status read_logprobs(const Json& body, const ServerConfig& config, ChatRequest& r) {
   r.logprobs = flag(body, "logprobs");
   const auto top = integer(body, "top_logprobs");
-  if (top && *top != 0 && !r.logprobs) return invalid_argument("top_logprobs needs logprobs to be true", "top_logprobs");
+  if (top && *top != 0 && !r.logprobs)
+    return invalid_argument("top_logprobs needs logprobs to be true", "top_logprobs");
   if (!r.logprobs) return {};
   const Result<int> count = read_logprob_count(top.value_or(0), "top_logprobs", config);
   if (!count) return count.status();
@@ -68,7 +81,8 @@ Result<ChatRequest> read_chat_request(const ServerState& state, Json& body) {
   if (!model) return model.status();
   r.model = std::move(*model);
   if (integer(body, "thinking_token_budget").value_or(-1) != -1)
-    return Status{Code::unimplemented, "thinking_token_budget: a limit on reasoning is not offered yet; use max_tokens", "thinking_token_budget"};
+    return Status{Code::unimplemented, "thinking_token_budget: a limit on reasoning is not offered yet; use max_tokens",
+                  "thinking_token_budget"};
 
   Result<GenerationParams> params = read_generation_params(body, *r.model, config);
   if (!params) return params.status();

@@ -15,8 +15,8 @@ struct ChatRequest {
   int max_tokens = 0;
   bool logprobs = false;
   int top_logprobs = 0;
-  std::string role;               // of the answer
-  std::string echo_text;          // what `echo` puts first
+  std::string role;       // of the answer
+  std::string echo_text;  // what `echo` puts first
 };
 
 const FieldTable* chat_fields();

@@ -17,7 +17,8 @@ void require(bool holds) {
 void check(const hearth::SamplingParams& s) {
   require(s.temperature >= 0 && s.temperature <= 2 && s.top_p > 0 && s.top_p <= 1 && s.min_p >= 0 && s.min_p <= 1);
   require(s.repetition_penalty > 0 && s.min_tokens >= 0);
-  for (const auto& [id, bias] : s.logit_bias) require(id >= 0 && id < hearth::testing::CharTokenizer::kVocab && bias >= -100 && bias <= 100);
+  for (const auto& [id, bias] : s.logit_bias)
+    require(id >= 0 && id < hearth::testing::CharTokenizer::kVocab && bias >= -100 && bias <= 100);
 }
 
 }  // namespace
@@ -46,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(r->params.sampling);
     require(!r->prompts.empty() && r->prompts.size() == r->max_tokens.size());
     for (std::size_t i = 0; i < r->prompts.size(); ++i)
-      require(!r->prompts[i].empty() && static_cast<int>(r->prompts[i].size()) + r->max_tokens[i] <= r->model->max_model_len);
+      require(!r->prompts[i].empty() &&
+              static_cast<int>(r->prompts[i].size()) + r->max_tokens[i] <= r->model->max_model_len);
   }
   return 0;
 }

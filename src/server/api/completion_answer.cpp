@@ -11,10 +11,16 @@ namespace {
 class CompletionBase : public Answer {
  public:
   CompletionBase(const ServerConfig& config, ExchangePtr exchange, AnswerHead head, CompletionRequest request)
-      : config_(config), exchange_(std::move(exchange)), head_(std::move(head)), r_(std::move(request)), rows_(r_.prompts.size()),
+      : config_(config),
+        exchange_(std::move(exchange)),
+        head_(std::move(head)),
+        r_(std::move(request)),
+        rows_(r_.prompts.size()),
         logprobs_(r_.prompts.size() * static_cast<std::size_t>(r_.params.n), LegacyLogprobs(r_.params.tokens_as_ids)) {}
 
-  void on_prompt_logprobs(int prompt, std::vector<TokenOutput> rows) override { rows_[static_cast<std::size_t>(prompt)] = std::move(rows); }
+  void on_prompt_logprobs(int prompt, std::vector<TokenOutput> rows) override {
+    rows_[static_cast<std::size_t>(prompt)] = std::move(rows);
+  }
 
  protected:
   std::size_t prompt_of(std::size_t choice) const { return choice / static_cast<std::size_t>(r_.params.n); }
@@ -44,7 +50,7 @@ class CompletionBase : public Answer {
   ExchangePtr exchange_;
   AnswerHead head_;
   CompletionRequest r_;
-  std::vector<std::vector<TokenOutput>> rows_;     // prompt log-probabilities
+  std::vector<std::vector<TokenOutput>> rows_;  // prompt log-probabilities
   std::vector<LegacyLogprobs> logprobs_;
 };
 
@@ -77,10 +83,15 @@ class CompletionWhole final : public CompletionBase {
       echo_logprobs(i);
       add_logprobs(i, c.tokens);
       const bool ids = r_.params.return_token_ids;
-      choices.push_back({{"index", i}, {"text", (r_.params.echo ? r_.prompt_texts[p] : std::string()) + c.text},
-                         {"logprobs", take_logprobs(i)}, {"finish_reason", finish_reason_name(c.finish)}, {"stop_reason", c.stop_reason},
+      choices.push_back({{"index", i},
+                         {"text", (r_.params.echo ? r_.prompt_texts[p] : std::string()) + c.text},
+                         {"logprobs", take_logprobs(i)},
+                         {"finish_reason", finish_reason_name(c.finish)},
+                         {"stop_reason", c.stop_reason},
                          {"token_ids", ids ? ids_of(c.tokens) : Json(nullptr)},
-                         {"prompt_logprobs", r_.own_prompt_logprobs ? prompt_logprobs_json(*r_.model->tokenizer, rows_[p], r_.prompts[p]) : Json(nullptr)},
+                         {"prompt_logprobs", r_.own_prompt_logprobs
+                                                 ? prompt_logprobs_json(*r_.model->tokenizer, rows_[p], r_.prompts[p])
+                                                 : Json(nullptr)},
                          {"prompt_token_ids", ids ? Json(r_.prompts[p]) : Json(nullptr)}});
     }
     Json body = base();
@@ -104,7 +115,9 @@ class CompletionWhole final : public CompletionBase {
 class CompletionStream final : public CompletionBase {
  public:
   CompletionStream(const ServerConfig& config, ExchangePtr exchange, AnswerHead head, CompletionRequest request)
-      : CompletionBase(config, std::move(exchange), std::move(head), std::move(request)), sse_(exchange_), started_(logprobs_.size()),
+      : CompletionBase(config, std::move(exchange), std::move(head), std::move(request)),
+        sse_(exchange_),
+        started_(logprobs_.size()),
         held_(logprobs_.size()) {}
 
   void on_admitted() override {
@@ -125,8 +138,11 @@ class CompletionStream final : public CompletionBase {
     if (delta.text.empty() && !delta.finished && !r_.params.return_token_ids) return;
 
     add_logprobs(i, tokens);
-    Json choice = {{"index", i}, {"text", std::move(delta.text)}, {"logprobs", take_logprobs(i)},
-                   {"finish_reason", delta.finished ? Json(finish_reason_name(delta.finish)) : Json(nullptr)}, {"stop_reason", delta.stop_reason}};
+    Json choice = {{"index", i},
+                   {"text", std::move(delta.text)},
+                   {"logprobs", take_logprobs(i)},
+                   {"finish_reason", delta.finished ? Json(finish_reason_name(delta.finish)) : Json(nullptr)},
+                   {"stop_reason", delta.stop_reason}};
     if (r_.params.return_token_ids) {
       choice["token_ids"] = ids_of(tokens);
       if (first) choice["prompt_token_ids"] = r_.prompts[prompt_of(i)];
@@ -151,8 +167,10 @@ class CompletionStream final : public CompletionBase {
   }
 
   void on_error(const Status& status) override {
-    if (admitted_) sse_.error(openai_error(status));
-    else respond_error(exchange_, status);
+    if (admitted_)
+      sse_.error(openai_error(status));
+    else
+      respond_error(exchange_, status);
   }
 
  private:
@@ -164,9 +182,11 @@ class CompletionStream final : public CompletionBase {
 
 }  // namespace
 
-std::unique_ptr<Answer> make_completion_answer(const ServerState& state, ExchangePtr exchange, AnswerHead head, CompletionRequest request) {
+std::unique_ptr<Answer> make_completion_answer(const ServerState& state, ExchangePtr exchange, AnswerHead head,
+                                               CompletionRequest request) {
   const bool stream = request.params.stream;
-  if (stream) return std::make_unique<CompletionStream>(state.config(), std::move(exchange), std::move(head), std::move(request));
+  if (stream)
+    return std::make_unique<CompletionStream>(state.config(), std::move(exchange), std::move(head), std::move(request));
   return std::make_unique<CompletionWhole>(state.config(), std::move(exchange), std::move(head), std::move(request));
 }
 

@@ -8,6 +8,7 @@
 
 namespace hearth {
 
-std::unique_ptr<Answer> make_completion_answer(const ServerState& state, ExchangePtr exchange, AnswerHead head, CompletionRequest request);
+std::unique_ptr<Answer> make_completion_answer(const ServerState& state, ExchangePtr exchange, AnswerHead head,
+                                               CompletionRequest request);
 
 }  // namespace hearth

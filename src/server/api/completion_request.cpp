@@ -12,9 +12,15 @@ constexpr std::int64_t kDefaultMaxTokens = 16;
 std::vector<FieldSpec> own_fields() {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return {
-      {.name = "prompt", .type = FieldType::any, .doc = "text, token ids, or an array of either", .test = "test_lists_of_prompts", .required = true},
-      {"max_tokens", FieldType::integer, FieldUse::read, "most tokens of an answer, default 16; 0 only with echo", "test_completion_with_logprobs_and_echo", 0, kInfinity},
-      {"logprobs", FieldType::integer, FieldUse::read, "0: of the chosen tokens; k: and the k best", "test_completion_with_logprobs_and_echo", -1, kInfinity},
+      {.name = "prompt",
+       .type = FieldType::any,
+       .doc = "text, token ids, or an array of either",
+       .test = "test_lists_of_prompts",
+       .required = true},
+      {"max_tokens", FieldType::integer, FieldUse::read, "most tokens of an answer, default 16; 0 only with echo",
+       "test_completion_with_logprobs_and_echo", 0, kInfinity},
+      {"logprobs", FieldType::integer, FieldUse::read, "0: of the chosen tokens; k: and the k best",
+       "test_completion_with_logprobs_and_echo", -1, kInfinity},
       {"suffix", FieldType::any, FieldUse::refused, "filling in the middle is not offered"},
   };
 }
@@ -25,10 +31,12 @@ bool is_ids(const Json& value) { return value.is_array() && !value.empty() && va
 Status read_prompts(const Json& body, const ServerConfig& config, CompletionRequest& r) {
   const Json& prompt = *field(body, "prompt");
   const Json list = prompt.is_string() || is_ids(prompt) ? Json::array({prompt}) : prompt;
-  if (!list.is_array()) return malformed("prompt must be a string, an array of token ids, or an array of either", "body.prompt");
+  if (!list.is_array())
+    return malformed("prompt must be a string, an array of token ids, or an array of either", "body.prompt");
   if (list.empty()) return invalid_argument("prompt must not be an empty array", "prompt");
   if (static_cast<int>(list.size()) > config.max_completion_prompts)
-    return invalid_argument(fmt::format("prompt holds {} prompts, the limit is {}", list.size(), config.max_completion_prompts), "prompt");
+    return invalid_argument(
+        fmt::format("prompt holds {} prompts, the limit is {}", list.size(), config.max_completion_prompts), "prompt");
   const bool add_special = flag(body, "add_special_tokens", true);
   for (std::size_t i = 0; i < list.size(); ++i) {
     std::vector<std::int32_t> ids;
@@ -44,10 +52,13 @@ Status read_prompts(const Json& body, const ServerConfig& config, CompletionRequ
     } else if (list[i].is_array() && list[i].empty()) {
       return invalid_argument(fmt::format("prompt {} holds no token", i), "prompt");
     } else {
-      return malformed(fmt::format("prompt[{}] must be a string or an array of token ids, got {}", i, list[i].type_name()), fmt::format("body.prompt.{}", i));
+      return malformed(
+          fmt::format("prompt[{}] must be a string or an array of token ids, got {}", i, list[i].type_name()),
+          fmt::format("body.prompt.{}", i));
     }
     if (Status s = truncate_prompt(body, r.params, *r.model, ids); !s.ok()) return s;
-    if (ids.empty()) return invalid_argument(fmt::format("prompt {} becomes no token: it must hold at least one", i), "prompt");
+    if (ids.empty())
+      return invalid_argument(fmt::format("prompt {} becomes no token: it must hold at least one", i), "prompt");
     r.prompts.push_back(std::move(ids));
     r.prompt_texts.push_back(std::move(text_of));
   }
@@ -74,7 +85,8 @@ const FieldTable* completion_fields() {
 }
 
 Result<CompletionRequest> read_completion_request(const ServerState& state, Json& body) {
-  if (const Json* format = field(body, "response_format"); format && format->is_object() && text(*format, "type") == "text")
+  if (const Json* format = field(body, "response_format");
+      format && format->is_object() && text(*format, "type") == "text")
     body.erase("response_format");
   if (Status s = check_fields(body, *completion_fields()); !s.ok()) return s;
   const ServerConfig& config = state.config();

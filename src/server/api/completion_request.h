@@ -11,10 +11,10 @@ struct CompletionRequest {
   std::shared_ptr<ServedModel> model;
   GenerationParams params;
   std::vector<std::vector<std::int32_t>> prompts;
-  std::vector<std::string> prompt_texts;    // what `echo` repeats
+  std::vector<std::string> prompt_texts;  // what `echo` repeats
   std::vector<int> max_tokens;
-  bool own_prompt_logprobs = false;         // asked for by name, not only for echo
-  int logprobs = -1;                        // -1: none
+  bool own_prompt_logprobs = false;  // asked for by name, not only for echo
+  int logprobs = -1;                 // -1: none
 };
 
 const FieldTable* completion_fields();

@@ -8,17 +8,24 @@
 namespace hearth {
 namespace {
 
-constexpr double kExactInteger = 9007199254740992.0;   // 2^53
+constexpr double kExactInteger = 9007199254740992.0;  // 2^53
 
 std::string_view type_name(FieldType type) {
   switch (type) {
-    case FieldType::boolean: return "a boolean";
-    case FieldType::integer: return "an integer";
-    case FieldType::number: return "a number";
-    case FieldType::string: return "a string";
-    case FieldType::object: return "an object";
-    case FieldType::array: return "an array";
-    case FieldType::any: return "any value";
+    case FieldType::boolean:
+      return "a boolean";
+    case FieldType::integer:
+      return "an integer";
+    case FieldType::number:
+      return "a number";
+    case FieldType::string:
+      return "a string";
+    case FieldType::object:
+      return "an object";
+    case FieldType::array:
+      return "an array";
+    case FieldType::any:
+      return "any value";
   }
   return "";
 }
@@ -43,7 +50,8 @@ bool coerce_boolean(Json& v) {
 }
 
 bool coerce_integer(Json& v) {
-  if (v.is_number_unsigned()) return v.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (v.is_number_unsigned())
+    return v.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (v.is_number_integer()) return true;
   if (v.is_number_float()) {
     const double d = v.get<double>();
@@ -68,27 +76,38 @@ bool coerce_number(Json& v) {
 
 bool has_type(Json& v, FieldType type) {
   switch (type) {
-    case FieldType::boolean: return coerce_boolean(v);
-    case FieldType::integer: return coerce_integer(v);
-    case FieldType::number: return coerce_number(v);
-    case FieldType::string: return v.is_string();
-    case FieldType::object: return v.is_object();
-    case FieldType::array: return v.is_array();
-    case FieldType::any: return true;
+    case FieldType::boolean:
+      return coerce_boolean(v);
+    case FieldType::integer:
+      return coerce_integer(v);
+    case FieldType::number:
+      return coerce_number(v);
+    case FieldType::string:
+      return v.is_string();
+    case FieldType::object:
+      return v.is_object();
+    case FieldType::array:
+      return v.is_array();
+    case FieldType::any:
+      return true;
   }
   return false;
 }
 
 // Is a refused field asking for nothing? false, "", [], {} and 0 change no result.
 bool asks_nothing(const Json& v) {
-  return (v.is_boolean() && !v.get<bool>()) || (v.is_number() && v == 0) || ((v.is_array() || v.is_string()) && v.empty());
+  return (v.is_boolean() && !v.get<bool>()) || (v.is_number() && v == 0) ||
+         ((v.is_array() || v.is_string()) && v.empty());
 }
 
 Status out_of_range(const FieldSpec& f, const Json& v) {
   std::string bounds;
-  if (std::isinf(f.max)) bounds = fmt::format("at least {}", f.min);
-  else if (std::isinf(f.min)) bounds = fmt::format("at most {}", f.max);
-  else bounds = fmt::format("in [{}, {}]", f.min, f.max);
+  if (std::isinf(f.max))
+    bounds = fmt::format("at least {}", f.min);
+  else if (std::isinf(f.min))
+    bounds = fmt::format("at most {}", f.max);
+  else
+    bounds = fmt::format("in [{}, {}]", f.min, f.max);
   return invalid_argument(fmt::format("{} must be {}, got {}", f.name, bounds, v.dump()), f.name);
 }
 
@@ -118,7 +137,8 @@ Result<Json> read_json_body(const HttpRequest& request) {
     return malformed(fmt::format("the Content-Type must be application/json, got '{}'", media), "content-type");
   Result<Json> body = parse_json(request.body);
   if (!body) return malformed(body.status().message, "body");
-  if (!body->is_object()) return malformed(fmt::format("the body must be a JSON object, got {}", body->type_name()), "body");
+  if (!body->is_object())
+    return malformed(fmt::format("the body must be a JSON object, got {}", body->type_name()), "body");
   return body;
 }
 
@@ -140,7 +160,8 @@ Status check_fields(Json& body, const FieldTable& table) {
       return malformed(fmt::format("{} must be {}, got {} {}", f.name, type_name(f.type), value.type_name(),
                                    value.is_primitive() ? dump_json(value).substr(0, 100) : ""),
                        "body." + f.name);
-    if (value.is_number() && (value.get<double>() < f.min || value.get<double>() > f.max)) return out_of_range(f, value);
+    if (value.is_number() && (value.get<double>() < f.min || value.get<double>() > f.max))
+      return out_of_range(f, value);
   }
   return {};
 }
@@ -173,17 +194,21 @@ std::string text(const Json& body, std::string_view name) {
 }
 
 Result<std::vector<std::int32_t>> token_ids(const Json& value, std::string_view name, std::int32_t limit) {
-  if (!value.is_array()) return malformed(fmt::format("{} must be an array of token ids", name), fmt::format("body.{}", name));
+  if (!value.is_array())
+    return malformed(fmt::format("{} must be an array of token ids", name), fmt::format("body.{}", name));
   std::vector<std::int32_t> ids;
   ids.reserve(value.size());
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (!value[i].is_number_integer())
-      return malformed(fmt::format("{}[{}] must be an integer, got {}", name, i, value[i].type_name()), fmt::format("body.{}.{}", name, i));
-    const bool fits = value[i].is_number_unsigned() ? value[i].get<std::uint64_t>() < static_cast<std::uint64_t>(limit)
-                                                    : value[i].get<std::int64_t>() >= 0 && value[i].get<std::int64_t>() < limit;
+      return malformed(fmt::format("{}[{}] must be an integer, got {}", name, i, value[i].type_name()),
+                       fmt::format("body.{}.{}", name, i));
+    const bool fits = value[i].is_number_unsigned()
+                          ? value[i].get<std::uint64_t>() < static_cast<std::uint64_t>(limit)
+                          : value[i].get<std::int64_t>() >= 0 && value[i].get<std::int64_t>() < limit;
     if (!fits)
-      return invalid_argument(fmt::format("{}[{}]: token id {} is out of vocabulary (0 to {})", name, i, value[i].dump(), limit - 1),
-                              std::string(name));
+      return invalid_argument(
+          fmt::format("{}[{}]: token id {} is out of vocabulary (0 to {})", name, i, value[i].dump(), limit - 1),
+          std::string(name));
     ids.push_back(value[i].get<std::int32_t>());
   }
   return ids;

@@ -20,17 +20,17 @@ namespace hearth {
 enum class FieldType { boolean, integer, number, string, object, array, any };
 
 enum class FieldUse {
-  read,       // changes the answer
-  accepted,   // other servers read it; nothing here depends on it
-  refused,    // would change the answer and is not offered: 400
+  read,      // changes the answer
+  accepted,  // other servers read it; nothing here depends on it
+  refused,   // would change the answer and is not offered: 400
 };
 
 struct FieldSpec {
   std::string name;
   FieldType type = FieldType::any;
   FieldUse use = FieldUse::read;
-  std::string doc;                 // of a refused field: why, as the client reads it
-  std::string test = {};           // of a read field: the test that observes its effect in the running program
+  std::string doc;        // of a refused field: why, as the client reads it
+  std::string test = {};  // of a read field: the test that observes its effect in the running program
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool required = false;

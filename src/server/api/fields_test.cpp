@@ -13,12 +13,13 @@
 namespace hearth {
 namespace {
 
-const FieldTable kTable{"t", {{"b", FieldType::boolean, FieldUse::read, "", ""},
-                              {"i", FieldType::integer, FieldUse::read, "", "", 1, 10},
-                              {"x", FieldType::number, FieldUse::read, "", "", 0, 1},
-                              {"s", FieldType::string, FieldUse::read, "", ""},
-                              {"no", FieldType::any, FieldUse::refused, "not offered"},
-                              {"free", FieldType::any, FieldUse::accepted, ""}}};
+const FieldTable kTable{"t",
+                        {{"b", FieldType::boolean, FieldUse::read, "", ""},
+                         {"i", FieldType::integer, FieldUse::read, "", "", 1, 10},
+                         {"x", FieldType::number, FieldUse::read, "", "", 0, 1},
+                         {"s", FieldType::string, FieldUse::read, "", ""},
+                         {"no", FieldType::any, FieldUse::refused, "not offered"},
+                         {"free", FieldType::any, FieldUse::accepted, ""}}};
 
 TEST(Fields, Coercions) {
   Json body = Json::parse(R"({"b":"true","i":"7","x":"0.5","s":"","no":false,"free":[1],"unknown":{},"null":null})");
@@ -66,7 +67,8 @@ TEST(Fields, EveryFieldThatIsReadNamesATestThatExists) {
       EXPECT_FALSE(f.doc.empty()) << table->name << "." << f.name;
       if (f.use != FieldUse::read) continue;
       EXPECT_FALSE(f.test.empty()) << table->name << "." << f.name;
-      EXPECT_NE(tests.find("def " + f.test + "("), std::string::npos) << table->name << "." << f.name << " names " << f.test;
+      EXPECT_NE(tests.find("def " + f.test + "("), std::string::npos)
+          << table->name << "." << f.name << " names " << f.test;
     }
 }
 

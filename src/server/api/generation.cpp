@@ -14,23 +14,34 @@
 namespace hearth {
 namespace {
 
-struct PromptRows { int prompt; std::vector<TokenOutput> rows; };
-struct Output { int prompt; ChoiceOutput output; };
-struct Done { RequestTimes times; int num_cached_tokens, num_preemptions; };
+struct PromptRows {
+  int prompt;
+  std::vector<TokenOutput> rows;
+};
+struct Output {
+  int prompt;
+  ChoiceOutput output;
+};
+struct Done {
+  RequestTimes times;
+  int num_cached_tokens, num_preemptions;
+};
 using Event = std::variant<PromptRows, Output, Done>;
 
 struct Choice {
-  Choice(const Tokenizer& tokenizer, const GenerationParams& p) : detokenizer(tokenizer, p.skip_special), stops(p.stop, p.include_stop) {}
+  Choice(const Tokenizer& tokenizer, const GenerationParams& p)
+      : detokenizer(tokenizer, p.skip_special), stops(p.stop, p.include_stop) {}
   Detokenizer detokenizer;
   StopStrings stops;
   int num_tokens = 0;
   bool done = false, started = false;
-  TextDelta pending;        // not yet said, under stream_interval
-  std::string said;         // for the log, under log_outputs
+  TextDelta pending;  // not yet said, under stream_interval
+  std::string said;   // for the log, under log_outputs
 };
 
 std::string cut_for_log(const ServerConfig& config, std::string text) {
-  if (config.max_log_len >= 0 && text.size() > static_cast<std::size_t>(config.max_log_len)) text.resize(static_cast<std::size_t>(config.max_log_len));
+  if (config.max_log_len >= 0 && text.size() > static_cast<std::size_t>(config.max_log_len))
+    text.resize(static_cast<std::size_t>(config.max_log_len));
   return text;
 }
 
@@ -40,7 +51,7 @@ class Generation final : public std::enable_shared_from_this<Generation> {
       : state_(state), exchange_(std::move(exchange)), in_(std::move(input)), answer_(std::move(answer)) {
     ++state_.load;
     for (std::size_t p = 0; p < in_.prompts.size(); ++p) {
-      engine_ids_.push_back(fmt::format("{}-{}-{}", in_.id, p, random_hex(8)));   // a client may send one id twice
+      engine_ids_.push_back(fmt::format("{}-{}-{}", in_.id, p, random_hex(8)));  // a client may send one id twice
       totals_.prompt_tokens += static_cast<int>(in_.prompts[p].size());
       for (int i = 0; i < in_.params.n; ++i) choices_.emplace_back(*in_.model->tokenizer, in_.params);
     }
@@ -74,8 +85,8 @@ class Generation final : public std::enable_shared_from_this<Generation> {
   std::vector<Choice> choices_;
   GenerationTotals totals_;
   int prompts_left_ = 0;
-  bool ended_ = false;             // answered, failed, or the client has gone
-  std::string finishes_;           // for the log
+  bool ended_ = false;    // answered, failed, or the client has gone
+  std::string finishes_;  // for the log
   std::mutex mutex_;
   std::vector<Event> queue_;
 };
@@ -83,9 +94,13 @@ class Generation final : public std::enable_shared_from_this<Generation> {
 class Sink final : public OutputSink {
  public:
   Sink(std::shared_ptr<Generation> generation, int prompt) : generation_(std::move(generation)), prompt_(prompt) {}
-  void on_prompt_logprobs(std::vector<TokenOutput> rows) override { generation_->put(PromptRows{prompt_, std::move(rows)}); }
+  void on_prompt_logprobs(std::vector<TokenOutput> rows) override {
+    generation_->put(PromptRows{prompt_, std::move(rows)});
+  }
   void on_output(ChoiceOutput output) override { generation_->put(Output{prompt_, std::move(output)}); }
-  void on_done(const RequestTimes& times, int cached, int preemptions) override { generation_->put(Done{times, cached, preemptions}); }
+  void on_done(const RequestTimes& times, int cached, int preemptions) override {
+    generation_->put(Done{times, cached, preemptions});
+  }
 
  private:
   std::shared_ptr<Generation> generation_;
@@ -96,8 +111,9 @@ void Generation::start() {
   const ServerConfig& config = state_.config();
   if (config.log_requests) {
     const std::string prompt = cut_for_log(config, in_.model->tokenizer->decode(in_.prompts.front(), false));
-    log_info("request={} prompts={} prompt_tokens={} n={} max_tokens={} temperature={} prompt={}", in_.id, in_.prompts.size(),
-             totals_.prompt_tokens, in_.params.n, in_.max_tokens.front(), in_.params.sampling.temperature, dump_json(prompt));
+    log_info("request={} prompts={} prompt_tokens={} n={} max_tokens={} temperature={} prompt={}", in_.id,
+             in_.prompts.size(), totals_.prompt_tokens, in_.params.n, in_.max_tokens.front(),
+             in_.params.sampling.temperature, dump_json(prompt));
   }
   // Everything on the strand, so that the head of a stream is written before the engine's first output is looked at.
   exchange_->post([self = shared_from_this()] {
@@ -157,7 +173,9 @@ Json Generation::stop_reason(std::int32_t token) const {
   const auto primary = in_.model->tokenizer->eos_id();
   const auto& own = in_.params.sampling.stop_token_ids;
   const bool asked = std::find(own.begin(), own.end(), token) != own.end();
-  if (token < 0 || (!asked && (primary ? token == *primary : !in_.model->eos_token_ids.empty() && token == in_.model->eos_token_ids.front())))
+  if (token < 0 ||
+      (!asked &&
+       (primary ? token == *primary : !in_.model->eos_token_ids.empty() && token == in_.model->eos_token_ids.front())))
     return nullptr;
   return token;
 }
@@ -181,8 +199,11 @@ void Generation::on(Output& e) {
     ++choice.num_tokens;
     ++totals_.completion_tokens;
     // The token that ends an answer is no part of its text, unless stop text is wanted.
-    const bool ending = ended_by_token && i + 1 == output.tokens.size() && token.token == output.stop_token && !in_.params.include_stop;
-    if (!ending) delta.text += choice.stops.push(choice.detokenizer.push(token.token), choice.num_tokens > in_.params.sampling.min_tokens);
+    const bool ending =
+        ended_by_token && i + 1 == output.tokens.size() && token.token == output.stop_token && !in_.params.include_stop;
+    if (!ending)
+      delta.text +=
+          choice.stops.push(choice.detokenizer.push(token.token), choice.num_tokens > in_.params.sampling.min_tokens);
     delta.tokens.push_back(std::move(token));
     if (choice.stops.matched()) break;
   }
@@ -194,7 +215,8 @@ void Generation::on(Output& e) {
     delta.finished = true;
     delta.finish = FinishReason::stop;
     delta.stop_reason = *choice.stops.matched();
-    if (output.finish == FinishReason::none) in_.model->engine->stop_choice(engine_ids_[static_cast<std::size_t>(e.prompt)], output.index);
+    if (output.finish == FinishReason::none)
+      in_.model->engine->stop_choice(engine_ids_[static_cast<std::size_t>(e.prompt)], output.index);
   } else if (output.finish != FinishReason::none) {
     delta.finished = true;
     delta.finish = output.finish;
@@ -203,7 +225,8 @@ void Generation::on(Output& e) {
   choice.done = delta.finished;
   if (const ServerConfig& config = state_.config(); config.log_outputs) {
     choice.said += delta.text;
-    if (delta.finished) log_info("request={} choice={} output={}", in_.id, index, dump_json(cut_for_log(config, std::move(choice.said))));
+    if (delta.finished)
+      log_info("request={} choice={} output={}", in_.id, index, dump_json(cut_for_log(config, std::move(choice.said))));
   }
   if (delta.finished) finishes_ += (finishes_.empty() ? "" : ",") + std::string(finish_reason_name(delta.finish));
   deliver(choice, std::move(delta));
@@ -246,26 +269,32 @@ void Generation::fail(const Status& status) {
 void Generation::log_end(const Done& e) const {
   const auto ms = [](double from, double to) { return from > 0 && to > 0 ? (to - from) * 1e3 : 0.0; };
   const RequestTimes& t = e.times;
-  log_info("request={} finished={} prompt_tokens={} completion_tokens={} cached_tokens={} queue_ms={:.1f} ttft_ms={:.1f} "
-           "tpot_ms={:.2f} e2e_ms={:.1f} preemptions={}",
-           in_.id, finishes_.empty() ? "abort" : finishes_, totals_.prompt_tokens, totals_.completion_tokens, totals_.cached_tokens,
-           ms(t.arrival, t.first_scheduled), ms(t.arrival, t.first_token),
-           totals_.completion_tokens > 1 ? ms(t.first_token, t.last_token) / (totals_.completion_tokens - 1) : 0.0,
-           ms(t.arrival, t.last_token), e.num_preemptions);
+  log_info(
+      "request={} finished={} prompt_tokens={} completion_tokens={} cached_tokens={} queue_ms={:.1f} ttft_ms={:.1f} "
+      "tpot_ms={:.2f} e2e_ms={:.1f} preemptions={}",
+      in_.id, finishes_.empty() ? "abort" : finishes_, totals_.prompt_tokens, totals_.completion_tokens,
+      totals_.cached_tokens, ms(t.arrival, t.first_scheduled), ms(t.arrival, t.first_token),
+      totals_.completion_tokens > 1 ? ms(t.first_token, t.last_token) / (totals_.completion_tokens - 1) : 0.0,
+      ms(t.arrival, t.last_token), e.num_preemptions);
 }
 
 }  // namespace
 
-void start_generation(ServerState& state, const ExchangePtr& exchange, GenerationInput input, std::unique_ptr<Answer> answer) {
+void start_generation(ServerState& state, const ExchangePtr& exchange, GenerationInput input,
+                      std::unique_ptr<Answer> answer) {
   std::make_shared<Generation>(state, exchange, std::move(input), std::move(answer))->start();
 }
 
 std::string_view finish_reason_name(FinishReason finish) {
   switch (finish) {
-    case FinishReason::stop: return "stop";
-    case FinishReason::length: return "length";
-    case FinishReason::error: return "error";
-    default: return "abort";
+    case FinishReason::stop:
+      return "stop";
+    case FinishReason::length:
+      return "length";
+    case FinishReason::error:
+      return "error";
+    default:
+      return "abort";
   }
 }
 

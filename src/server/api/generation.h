@@ -27,12 +27,12 @@ struct TextDelta {
   std::vector<TokenOutput> tokens;
   bool finished = false;
   FinishReason finish = FinishReason::none;
-  Json stop_reason;                     // null, the stop string or the stop token
+  Json stop_reason;  // null, the stop string or the stop token
 };
 
 struct GenerationTotals {
   int prompt_tokens = 0, completion_tokens = 0, cached_tokens = 0;
-  RequestTimes times;                   // of the last prompt to end
+  RequestTimes times;  // of the last prompt to end
 };
 
 // How an answer is said: chat or completion, whole or streamed. All calls come on the exchange's strand.
@@ -48,14 +48,15 @@ class Answer {
 
 struct GenerationInput {
   std::shared_ptr<ServedModel> model;
-  std::string id;                                     // "chatcmpl-…"
+  std::string id;  // "chatcmpl-…"
   std::vector<std::vector<std::int32_t>> prompts;
-  std::vector<int> max_tokens;                        // one a prompt
+  std::vector<int> max_tokens;  // one a prompt
   GenerationParams params;
 };
 
-void start_generation(ServerState& state, const ExchangePtr& exchange, GenerationInput input, std::unique_ptr<Answer> answer);
+void start_generation(ServerState& state, const ExchangePtr& exchange, GenerationInput input,
+                      std::unique_ptr<Answer> answer);
 
-std::string_view finish_reason_name(FinishReason finish);   // "stop", "length", "abort", "error"
+std::string_view finish_reason_name(FinishReason finish);  // "stop", "length", "abort", "error"
 
 }  // namespace hearth

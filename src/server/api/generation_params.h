@@ -16,7 +16,7 @@ namespace hearth {
 struct GenerationParams {
   SamplingParams sampling;
   int n = 1;
-  std::optional<std::int64_t> max_tokens;       // as asked
+  std::optional<std::int64_t> max_tokens;  // as asked
   std::vector<std::string> stop;
   bool include_stop = false, skip_special = true;
   bool stream = false, include_usage = false, continuous_usage = false;
@@ -34,10 +34,11 @@ Result<GenerationParams> read_generation_params(const Json& body, const ServedMo
 Result<int> read_logprob_count(std::int64_t k, const char* name, const ServerConfig& config);
 
 // Cuts the prompt as truncate_prompt_tokens and truncation_side say.
-Status truncate_prompt(const Json& body, const GenerationParams& params, const ServedModel& model, std::vector<std::int32_t>& ids);
+Status truncate_prompt(const Json& body, const GenerationParams& params, const ServedModel& model,
+                       std::vector<std::int32_t>& ids);
 
 // max_tokens for a prompt of that length: what was asked, else `otherwise`, else all that is left; checked against the context.
-Result<int> resolve_max_tokens(const GenerationParams& params, std::optional<std::int64_t> otherwise, std::size_t num_prompt_tokens,
-                               const ServedModel& model, const ServerConfig& config);
+Result<int> resolve_max_tokens(const GenerationParams& params, std::optional<std::int64_t> otherwise,
+                               std::size_t num_prompt_tokens, const ServedModel& model, const ServerConfig& config);
 
 }  // namespace hearth

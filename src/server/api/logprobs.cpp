@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kLowest = -9999.0;
 
-double shown(float logprob) { return logprob >= kLowest ? static_cast<double>(logprob) : kLowest; }   // NaN too
+double shown(float logprob) { return logprob >= kLowest ? static_cast<double>(logprob) : kLowest; }  // NaN too
 
 Json entry(const Tokenizer& tokenizer, std::int32_t id, float logprob, bool as_id) {
   Json bytes = Json::array();
@@ -47,7 +47,8 @@ Json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenOutput> toke
   return {{"content", std::move(content)}};
 }
 
-Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenOutput> rows, std::span<const std::int32_t> prompt) {
+Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenOutput> rows,
+                          std::span<const std::int32_t> prompt) {
   Json list = Json::array();
   for (std::size_t i = 0; i < rows.size() && i < prompt.size(); ++i) {
     if (i == 0) {
@@ -56,7 +57,8 @@ Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenOutpu
     }
     Json map = Json::object();
     const auto put = [&](std::int32_t id, float logprob, int rank) {
-      map[std::to_string(id)] = {{"logprob", shown(logprob)}, {"rank", rank}, {"decoded_token", token_text(tokenizer, id)}};
+      map[std::to_string(id)] = {
+          {"logprob", shown(logprob)}, {"rank", rank}, {"decoded_token", token_text(tokenizer, id)}};
     };
     put(prompt[i], rows[i].logprob, rows[i].rank);
     for (const TokenLogprob& t : rows[i].top)
@@ -88,8 +90,10 @@ void LegacyLogprobs::add(const Tokenizer& tokenizer, const TokenOutput& token, b
 }
 
 Json LegacyLogprobs::take() {
-  Json out = {{"text_offset", std::move(text_offset_)}, {"token_logprobs", std::move(token_logprobs_)},
-              {"tokens", std::move(tokens_)}, {"top_logprobs", std::move(top_logprobs_)}};
+  Json out = {{"text_offset", std::move(text_offset_)},
+              {"token_logprobs", std::move(token_logprobs_)},
+              {"tokens", std::move(tokens_)},
+              {"top_logprobs", std::move(top_logprobs_)}};
   tokens_ = token_logprobs_ = top_logprobs_ = text_offset_ = Json::array();
   return out;
 }

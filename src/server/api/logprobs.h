@@ -12,7 +12,6 @@
 #include "engine/request.h"
 #include "text/tokenizer.h"
 
-
 namespace hearth {
 
 std::string token_text(const Tokenizer& tokenizer, std::int32_t id, bool as_id = false);
@@ -21,7 +20,8 @@ std::string token_text(const Tokenizer& tokenizer, std::int32_t id, bool as_id =
 Json chat_logprobs(const Tokenizer& tokenizer, std::span<const TokenOutput> tokens, int top, bool as_ids);
 
 // [null, {"id": {logprob, rank, decoded_token}}, …]
-Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenOutput> rows, std::span<const std::int32_t> prompt);
+Json prompt_logprobs_json(const Tokenizer& tokenizer, std::span<const TokenOutput> rows,
+                          std::span<const std::int32_t> prompt);
 
 // {tokens, token_logprobs, top_logprobs, text_offset}; offsets in characters, from where the last take() ended.
 class LegacyLogprobs {
@@ -33,7 +33,8 @@ class LegacyLogprobs {
  private:
   bool as_ids_;
   std::int64_t offset_ = 0;
-  Json tokens_ = Json::array(), token_logprobs_ = Json::array(), top_logprobs_ = Json::array(), text_offset_ = Json::array();
+  Json tokens_ = Json::array(), token_logprobs_ = Json::array(), top_logprobs_ = Json::array(),
+       text_offset_ = Json::array();
 };
 
 }  // namespace hearth

@@ -27,12 +27,15 @@ void render(ServerState& state, const ExchangePtr& exchange) {
   if (!body) return respond_error(exchange, body.status());
   const Result<ChatRequest> request = read_chat_request(state, *body);
   if (!request) return respond_error(exchange, request.status());
-  respond_json(exchange, {{"prompt", request->prompt.text}, {"prompt_token_ids", request->prompt.ids}, {"max_tokens", request->max_tokens}});
+  respond_json(exchange, {{"prompt", request->prompt.text},
+                          {"prompt_token_ids", request->prompt.ids},
+                          {"max_tokens", request->max_tokens}});
 }
 
 void add_routes(Router& router) {
   router.add({"POST", "/v1/chat/completions", Weight::heavy, chat, "answers a conversation", chat_fields});
-  router.add({"POST", "/v1/chat/completions/render", Weight::heavy, render, "the prompt that a conversation becomes", chat_fields});
+  router.add({"POST", "/v1/chat/completions/render", Weight::heavy, render, "the prompt that a conversation becomes",
+              chat_fields});
 }
 
 }  // namespace

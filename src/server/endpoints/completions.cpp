@@ -35,7 +35,8 @@ void render(ServerState& state, const ExchangePtr& exchange) {
 
 void add_routes(Router& router) {
   router.add({"POST", "/v1/completions", Weight::heavy, complete, "continues prompts", completion_fields});
-  router.add({"POST", "/v1/completions/render", Weight::heavy, render, "the token ids that prompts become", completion_fields});
+  router.add({"POST", "/v1/completions/render", Weight::heavy, render, "the token ids that prompts become",
+              completion_fields});
 }
 
 }  // namespace

@@ -8,10 +8,12 @@ namespace hearth {
 namespace {
 
 const FieldTable* fields() {
-  static const FieldTable table = join("detokenize", {{
-      {"model", FieldType::string, FieldUse::read, "the model; absent: the first", "test_tokenize"},
-      {.name = "tokens", .type = FieldType::array, .doc = "token ids", .test = "test_tokenize", .required = true},
-  }});
+  static const FieldTable table = join(
+      "detokenize",
+      {{
+          {"model", FieldType::string, FieldUse::read, "the model; absent: the first", "test_tokenize"},
+          {.name = "tokens", .type = FieldType::array, .doc = "token ids", .test = "test_tokenize", .required = true},
+      }});
   return &table;
 }
 
@@ -35,7 +37,9 @@ void detokenize(ServerState& state, const ExchangePtr& exchange) {
   exchange->respond(std::move(response));
 }
 
-void add_routes(Router& router) { router.add({"POST", "/detokenize", Weight::heavy, detokenize, "the text of token ids", fields}); }
+void add_routes(Router& router) {
+  router.add({"POST", "/detokenize", Weight::heavy, detokenize, "the text of token ids", fields});
+}
 
 }  // namespace
 

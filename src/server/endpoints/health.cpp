@@ -9,7 +9,10 @@ namespace {
 void health(ServerState& state, const ExchangePtr& exchange) {
   bool alive = !state.stopping && !state.service->models.empty();
   for (const auto& model : state.service->models) alive = alive && model->engine && model->engine->stats().alive;
-  if (!alive) return exchange->respond(error_response(exchange->request().path, Status{Code::unavailable, state.stopping ? "the server is stopping" : "the engine is not running", {}}));
+  if (!alive)
+    return exchange->respond(error_response(
+        exchange->request().path,
+        Status{Code::unavailable, state.stopping ? "the server is stopping" : "the engine is not running", {}}));
   HttpResponse response;
   response.content_type.clear();
   exchange->respond(std::move(response));

@@ -14,7 +14,9 @@ void metrics(ServerState& state, const ExchangePtr& exchange) {
   exchange->respond(std::move(response));
 }
 
-void add_routes(Router& router) { router.add({"GET", "/metrics", Weight::light, metrics, "counters in Prometheus text format"}); }
+void add_routes(Router& router) {
+  router.add({"GET", "/metrics", Weight::light, metrics, "counters in Prometheus text format"});
+}
 
 }  // namespace
 

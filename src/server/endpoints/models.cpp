@@ -8,12 +8,26 @@ namespace hearth {
 namespace {
 
 Json card(const ServedModel& model, const std::string& name) {
-  Json permission = {{"id", "modelperm-" + random_hex(32)}, {"object", "model_permission"}, {"created", model.created},
-                     {"allow_create_engine", false}, {"allow_sampling", true}, {"allow_logprobs", true},
-                     {"allow_search_indices", false}, {"allow_view", true}, {"allow_fine_tuning", false},
-                     {"organization", "*"}, {"group", nullptr}, {"is_blocking", false}};
-  Json body = {{"id", name}, {"object", "model"}, {"created", model.created}, {"owned_by", "hearth"}, {"root", model.root},
-               {"parent", nullptr}, {"max_model_len", model.max_model_len}, {"permission", Json::array({permission})}};
+  Json permission = {{"id", "modelperm-" + random_hex(32)},
+                     {"object", "model_permission"},
+                     {"created", model.created},
+                     {"allow_create_engine", false},
+                     {"allow_sampling", true},
+                     {"allow_logprobs", true},
+                     {"allow_search_indices", false},
+                     {"allow_view", true},
+                     {"allow_fine_tuning", false},
+                     {"organization", "*"},
+                     {"group", nullptr},
+                     {"is_blocking", false}};
+  Json body = {{"id", name},
+               {"object", "model"},
+               {"created", model.created},
+               {"owned_by", "hearth"},
+               {"root", model.root},
+               {"parent", nullptr},
+               {"max_model_len", model.max_model_len},
+               {"permission", Json::array({permission})}};
   for (const auto& [key, value] : model.card_extra.items()) body[key] = value;
   return body;
 }

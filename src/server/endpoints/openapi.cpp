@@ -9,13 +9,20 @@ namespace {
 
 const char* json_type(FieldType type) {
   switch (type) {
-    case FieldType::boolean: return "boolean";
-    case FieldType::integer: return "integer";
-    case FieldType::number: return "number";
-    case FieldType::string: return "string";
-    case FieldType::object: return "object";
-    case FieldType::array: return "array";
-    case FieldType::any: return nullptr;
+    case FieldType::boolean:
+      return "boolean";
+    case FieldType::integer:
+      return "integer";
+    case FieldType::number:
+      return "number";
+    case FieldType::string:
+      return "string";
+    case FieldType::object:
+      return "object";
+    case FieldType::array:
+      return "array";
+    case FieldType::any:
+      return nullptr;
   }
   return nullptr;
 }
@@ -28,7 +35,9 @@ Json property(const FieldSpec& f) {
     if (std::isfinite(f.min)) p["minimum"] = f.min;
     if (std::isfinite(f.max)) p["maximum"] = f.max;
   }
-  p["description"] = f.use == FieldUse::refused ? "Refused with 400: " + f.doc : f.use == FieldUse::accepted ? "Accepted, changes nothing: " + f.doc : f.doc;
+  p["description"] = f.use == FieldUse::refused    ? "Refused with 400: " + f.doc
+                     : f.use == FieldUse::accepted ? "Accepted, changes nothing: " + f.doc
+                                                   : f.doc;
   return p;
 }
 
@@ -46,9 +55,11 @@ Json body_schema(const FieldTable& table) {
 Json operation(const Route& route) {
   Json op = {{"summary", route.summary}, {"responses", {{"200", {{"description", "the answer"}}}}}};
   if (route.fields)
-    op["requestBody"] = {{"required", true}, {"content", {{"application/json", {{"schema", body_schema(*route.fields())}}}}}};
+    op["requestBody"] = {{"required", true},
+                         {"content", {{"application/json", {{"schema", body_schema(*route.fields())}}}}}};
   if (route.pattern.find("{id") != std::string::npos)
-    op["parameters"] = Json::array({{{"name", "id"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}});
+    op["parameters"] =
+        Json::array({{{"name", "id"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}});
   return op;
 }
 
@@ -61,7 +72,9 @@ void openapi(ServerState& state, const ExchangePtr& exchange) {
     for (char& c : method) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     paths[path][method] = operation(route);
   }
-  respond_json(exchange, {{"openapi", "3.1.0"}, {"info", {{"title", "hearth"}, {"version", state.config().engine_version}}}, {"paths", std::move(paths)}});
+  respond_json(exchange, {{"openapi", "3.1.0"},
+                          {"info", {{"title", "hearth"}, {"version", state.config().engine_version}}},
+                          {"paths", std::move(paths)}});
 }
 
 void add_routes(Router& router) { router.add({"GET", "/openapi.json", Weight::light, openapi, "this document"}); }

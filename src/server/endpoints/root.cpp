@@ -7,15 +7,18 @@
 namespace hearth {
 namespace {
 
-constexpr const char* kPaths[] = {"/v1/chat/completions", "/v1/completions", "/v1/models", "/tokenize", "/detokenize",
-                                  "/health", "/metrics", "/openapi.json"};
+constexpr const char* kPaths[] = {"/v1/chat/completions", "/v1/completions", "/v1/models", "/tokenize",
+                                  "/detokenize",          "/health",         "/metrics",   "/openapi.json"};
 
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '&') out += "&amp;";
-    else out.push_back(c);
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out.push_back(c);
   }
   return out;
 }
@@ -29,8 +32,11 @@ void root(ServerState& state, const ExchangePtr& exchange) {
   if (html) {
     std::string list;
     for (const char* path : kPaths) list += fmt::format("<li><code>{}</code></li>\n", path);
-    response.body = fmt::format("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>hearth</title></head>\n<body><p>{}</p>\n"
-                                "<ul>\n{}</ul></body></html>\n", escaped(title), list);
+    response.body = fmt::format(
+        "<!doctype html>\n<html lang=\"en\"><head><meta "
+        "charset=\"utf-8\"><title>hearth</title></head>\n<body><p>{}</p>\n"
+        "<ul>\n{}</ul></body></html>\n",
+        escaped(title), list);
   } else {
     response.body = title + "\n";
     for (const char* path : kPaths) response.body += fmt::format("  {}\n", path);

@@ -9,12 +9,16 @@ namespace hearth {
 namespace {
 
 const FieldTable* fields() {
-  static const FieldTable table = join("tokenize", {{
-      {"model", FieldType::string, FieldUse::read, "the model; absent: the first", "test_tokenize"},
-      {"prompt", FieldType::string, FieldUse::read, "text to tokenise", "test_tokenize"},
-      {"add_special_tokens", FieldType::boolean, FieldUse::read, "BOS and EOS as the tokenizer adds them; true for a prompt, false for messages", "test_tokenize"},
-      {"return_token_strs", FieldType::boolean, FieldUse::read, "also the tokens' spellings", "test_tokenize"},
-  }, chat_prompt_fields()});
+  static const FieldTable table = join(
+      "tokenize",
+      {{
+           {"model", FieldType::string, FieldUse::read, "the model; absent: the first", "test_tokenize"},
+           {"prompt", FieldType::string, FieldUse::read, "text to tokenise", "test_tokenize"},
+           {"add_special_tokens", FieldType::boolean, FieldUse::read,
+            "BOS and EOS as the tokenizer adds them; true for a prompt, false for messages", "test_tokenize"},
+           {"return_token_strs", FieldType::boolean, FieldUse::read, "also the tokens' spellings", "test_tokenize"},
+       },
+       chat_prompt_fields()});
   return &table;
 }
 
@@ -42,7 +46,10 @@ Result<Json> answer(ServerState& state, const HttpRequest& request) {
     spellings = Json::array();
     for (const std::int32_t id : ids) spellings.push_back(std::string(tokenizer.spelling(id)));
   }
-  return Json{{"count", ids.size()}, {"max_model_len", (*model)->max_model_len}, {"tokens", ids}, {"token_strs", std::move(spellings)}};
+  return Json{{"count", ids.size()},
+              {"max_model_len", (*model)->max_model_len},
+              {"tokens", ids},
+              {"token_strs", std::move(spellings)}};
 }
 
 void tokenize(ServerState& state, const ExchangePtr& exchange) {
@@ -53,7 +60,9 @@ void tokenize(ServerState& state, const ExchangePtr& exchange) {
   exchange->respond(std::move(response));
 }
 
-void add_routes(Router& router) { router.add({"POST", "/tokenize", Weight::heavy, tokenize, "token ids of a prompt or of messages", fields}); }
+void add_routes(Router& router) {
+  router.add({"POST", "/tokenize", Weight::heavy, tokenize, "token ids of a prompt or of messages", fields});
+}
 
 }  // namespace
 

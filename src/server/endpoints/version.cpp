@@ -7,11 +7,14 @@ namespace {
 
 void version(ServerState& state, const ExchangePtr& exchange) {
   HttpResponse response;
-  response.body = dump_json({{"version", state.config().compat_version}, {"engine", "hearth " + state.config().engine_version}});
+  response.body =
+      dump_json({{"version", state.config().compat_version}, {"engine", "hearth " + state.config().engine_version}});
   exchange->respond(std::move(response));
 }
 
-void add_routes(Router& router) { router.add({"GET", "/version", Weight::light, version, "the version of the API and of the program"}); }
+void add_routes(Router& router) {
+  router.add({"GET", "/version", Weight::light, version, "the version of the API and of the program"});
+}
 
 }  // namespace
 

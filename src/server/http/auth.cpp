@@ -44,7 +44,7 @@ bool Auth::has_credentials(const HttpRequest& request) {
 
 bool Auth::is_key(std::string_view candidate) const {
   bool found = false;
-  for (const std::string& key : keys_) found |= same_secret(key, candidate);   // all of them, whatever the answer
+  for (const std::string& key : keys_) found |= same_secret(key, candidate);  // all of them, whatever the answer
   return found && !candidate.empty();
 }
 

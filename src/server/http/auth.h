@@ -13,10 +13,11 @@ namespace hearth {
 
 class Auth {
  public:
-  Auth(std::vector<std::string> keys, bool protect_metrics) : keys_(std::move(keys)), protect_metrics_(protect_metrics) {}
-  bool needs_key(const HttpRequest& request) const;    // false without keys, for OPTIONS and for the open paths
+  Auth(std::vector<std::string> keys, bool protect_metrics)
+      : keys_(std::move(keys)), protect_metrics_(protect_metrics) {}
+  bool needs_key(const HttpRequest& request) const;  // false without keys, for OPTIONS and for the open paths
   bool has_key(const HttpRequest& request) const;
-  static bool has_credentials(const HttpRequest& request);   // any of the three headers says something
+  static bool has_credentials(const HttpRequest& request);  // any of the three headers says something
   bool allows(const HttpRequest& request) const { return !needs_key(request) || has_key(request); }
 
  private:

@@ -25,8 +25,8 @@ class ByteStream {
   virtual void handshake(std::function<void(boost::system::error_code)> done) = 0;
   virtual void read_some(char* data, std::size_t size, Done done) = 0;
   virtual void write_some(const char* data, std::size_t size, Done done) = 0;
-  virtual void shutdown_send() = 0;   // says that nothing follows; reading goes on
-  virtual void close() = 0;           // ends everything pending with operation_aborted
+  virtual void shutdown_send() = 0;  // says that nothing follows; reading goes on
+  virtual void close() = 0;          // ends everything pending with operation_aborted
   virtual std::string peer() const = 0;
 };
 

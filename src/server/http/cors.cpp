@@ -33,7 +33,9 @@ const std::vector<std::string>& safe_headers() {
 }  // namespace
 
 Cors::Cors(CorsRules rules)
-    : rules_(std::move(rules)), any_origin_(contains(rules_.origins, "*")), any_method_(contains(rules_.methods, "*")),
+    : rules_(std::move(rules)),
+      any_origin_(contains(rules_.origins, "*")),
+      any_method_(contains(rules_.methods, "*")),
       any_header_(contains(rules_.headers, "*")) {}
 
 bool Cors::allows_origin(std::string_view origin) const { return any_origin_ || contains(rules_.origins, origin); }
@@ -65,8 +67,9 @@ std::optional<HttpResponse> Cors::preflight(const HttpRequest& request) const {
       }
 
   if (allows_origin(*origin)) add_origin(request, response);
-  response.headers.set("access-control-allow-methods",
-                       any_method_ ? "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT" : fmt::format("{}", fmt::join(rules_.methods, ", ")));
+  response.headers.set("access-control-allow-methods", any_method_
+                                                           ? "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
+                                                           : fmt::format("{}", fmt::join(rules_.methods, ", ")));
   if (any_header_ && !asked.empty()) response.headers.set("access-control-allow-headers", std::string(asked));
   if (!any_header_)
     response.headers.set("access-control-allow-headers",

@@ -12,7 +12,7 @@ struct Service;
 
 struct EndpointDef {
   std::string_view name;
-  void (*add_routes)(Router& router);   // registers its paths and methods
+  void (*add_routes)(Router& router);  // registers its paths and methods
 };
 
 std::span<const EndpointDef* const> all_endpoints();

@@ -26,7 +26,7 @@ class Exchange {
 
   // Sends the head now; the body follows in pieces. idle_text is written after each `idle_seconds` without a piece.
   virtual void start_stream(HttpResponse head, std::string idle_text = {}, double idle_seconds = 15) = 0;
-  virtual void write(std::string piece) = 0;      // one flush
+  virtual void write(std::string piece) = 0;  // one flush
   // close: the connection ends after this answer whatever the client asked for.
   virtual void finish(bool close = false) = 0;
 
@@ -42,7 +42,7 @@ using ExchangePtr = std::shared_ptr<Exchange>;
 // What is known of an exchange when it has ended, for the access log and the counters.
 struct ExchangeSummary {
   const HttpRequest* request = nullptr;
-  int status = 0;                      // 0: the client left before an answer
+  int status = 0;  // 0: the client left before an answer
   std::size_t request_bytes = 0, response_bytes = 0;
   double seconds = 0;
 };
@@ -51,9 +51,9 @@ struct ExchangeSummary {
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  virtual void prepare(HttpRequest& request) = 0;                                   // path prefix, request id, route
+  virtual void prepare(HttpRequest& request) = 0;  // path prefix, request id, route
   virtual void handle(const ExchangePtr& exchange) = 0;
-  virtual void decorate(const HttpRequest& request, HttpResponse& response) = 0;    // CORS, x-request-id
+  virtual void decorate(const HttpRequest& request, HttpResponse& response) = 0;  // CORS, x-request-id
   // A request that could not be read: the answer in the right dialect.
   virtual HttpResponse protocol_error(const HttpRequest& request, int status, const std::string& message) = 0;
   virtual void finished(const ExchangeSummary& summary) = 0;

@@ -26,7 +26,8 @@ bool is_private(const address& a) {
     return a.to_v6().is_link_local() || (bytes[0] & 0xfe) == 0xfc;
   }
   const auto b = a.to_v4().to_bytes();
-  return b[0] == 10 || (b[0] == 172 && (b[1] & 0xf0) == 16) || (b[0] == 192 && b[1] == 168) || (b[0] == 169 && b[1] == 254);
+  return b[0] == 10 || (b[0] == 172 && (b[1] & 0xf0) == 16) || (b[0] == 192 && b[1] == 168) ||
+         (b[0] == 169 && b[1] == 254);
 }
 
 bool ends_with(std::string_view text, std::string_view tail) {

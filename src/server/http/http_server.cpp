@@ -86,8 +86,10 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
 
   [[noreturn]] void cannot_bind(const std::string& where, const error_code& ec) const {
     if (ec == asio::error::address_in_use)
-      throw StartupError(fmt::format("port {} is already in use", options.port), where,
-                         fmt::format("stop what listens there (ss -ltnp 'sport = :{}' shows it) or choose another --port", options.port));
+      throw StartupError(
+          fmt::format("port {} is already in use", options.port), where,
+          fmt::format("stop what listens there (ss -ltnp 'sport = :{}' shows it) or choose another --port",
+                      options.port));
     if (ec == asio::error::access_denied)
       throw StartupError(fmt::format("not allowed to listen on port {}: {}", options.port, ec.message()), where,
                          "ports below 1024 need privileges; choose another --port");
@@ -117,7 +119,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
     if (host.empty()) {
       error_code ec = try_listen({tcp::v6(), port}, true);
-      if (ec && ec != asio::error::address_in_use) ec = try_listen({tcp::v4(), port}, false);   // no IPv6 here
+      if (ec && ec != asio::error::address_in_use) ec = try_listen({tcp::v4(), port}, false);  // no IPv6 here
       if (ec) cannot_bind("--port " + std::to_string(options.port), ec);
       bound_url = fmt::format("{}://0.0.0.0:{}", scheme, bound_port);
       return;
@@ -126,37 +128,42 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     error_code ec;
     tcp::resolver resolver(io);
     const auto found = resolver.resolve(host, std::to_string(options.port), tcp::resolver::passive, ec);
-    if (ec) throw StartupError("the host to listen on cannot be resolved: " + ec.message(), where, "give an address of this machine, or leave --host out");
+    if (ec)
+      throw StartupError("the host to listen on cannot be resolved: " + ec.message(), where,
+                         "give an address of this machine, or leave --host out");
     error_code first;
     for (const auto& entry : found) {
       tcp::endpoint endpoint = entry.endpoint();
-      if (bound_port != 0) endpoint.port(static_cast<unsigned short>(bound_port));   // the same port on every address
+      if (bound_port != 0) endpoint.port(static_cast<unsigned short>(bound_port));  // the same port on every address
       const error_code failed = try_listen(endpoint, false);
       if (failed == asio::error::address_in_use) cannot_bind(where, failed);
       if (failed && !first) first = failed;
     }
     if (tcp_acceptors.empty()) cannot_bind(where, first);
-    if (host.find(':') != std::string::npos) host = "[" + host + "]";   // an IPv6 literal
+    if (host.find(':') != std::string::npos) host = "[" + host + "]";  // an IPv6 literal
     bound_url = fmt::format("{}://{}:{}", scheme, host, bound_port);
   }
 
   void bind_unix() {
     const std::string where = "--uds " + options.uds;
-    struct stat info{};
+    struct stat info {};
     if (lstat(options.uds.c_str(), &info) == 0) {
       if (!S_ISSOCK(info.st_mode)) throw StartupError("the path exists and is no socket", where, "choose another path");
       stream_protocol::socket probe(io);
       error_code ec;
       probe.connect(options.uds, ec);
-      if (!ec) throw StartupError("another server is listening on this socket", where, "stop it or choose another path");
-      unlink(options.uds.c_str());   // left over by a server that is gone
+      if (!ec)
+        throw StartupError("another server is listening on this socket", where, "stop it or choose another path");
+      unlink(options.uds.c_str());  // left over by a server that is gone
     }
     error_code ec;
     stream_protocol::acceptor acceptor(asio::make_strand(io));
     acceptor.open(stream_protocol(), ec);
     if (!ec) acceptor.bind(options.uds, ec);
     if (!ec) acceptor.listen(4096, ec);
-    if (ec) throw StartupError("cannot listen on the Unix socket: " + ec.message(), where, "check that the folder exists and is writable");
+    if (ec)
+      throw StartupError("cannot listen on the Unix socket: " + ec.message(), where,
+                         "check that the folder exists and is writable");
     unix_acceptors.push_back(std::move(acceptor));
     bound_url = "unix:" + options.uds;
   }
@@ -172,7 +179,9 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
         // Out of descriptors, most likely: what is open goes on, new ones wait.
         log_warning("accept failed: {}", ec.message());
         auto timer = std::make_shared<asio::steady_timer>(acceptor.get_executor(), std::chrono::milliseconds(100));
-        timer->async_wait([self, &acceptor, timer](error_code e) { if (!e && acceptor.is_open()) self->accept(acceptor); });
+        timer->async_wait([self, &acceptor, timer](error_code e) {
+          if (!e && acceptor.is_open()) self->accept(acceptor);
+        });
         return;
       }
       self->open_session(std::move(*socket));
@@ -211,17 +220,21 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   }
 };
 
-HttpServer::HttpServer(HttpOptions options, HttpHandler& handler) : impl_(std::make_shared<Impl>(std::move(options), handler)) {}
+HttpServer::HttpServer(HttpOptions options, HttpHandler& handler)
+    : impl_(std::make_shared<Impl>(std::move(options), handler)) {}
 HttpServer::~HttpServer() { stop(); }
 
 void HttpServer::start() {
   Impl& s = *impl_;
   const TlsFiles& files = s.options.tls;
   if (files.certfile.empty() != files.keyfile.empty())
-    throw StartupError("TLS needs a certificate and a key", files.certfile.empty() ? "--ssl-certfile" : "--ssl-keyfile", "give both --ssl-certfile and --ssl-keyfile");
+    throw StartupError("TLS needs a certificate and a key", files.certfile.empty() ? "--ssl-certfile" : "--ssl-keyfile",
+                       "give both --ssl-certfile and --ssl-keyfile");
   if (!files.certfile.empty()) s.tls = std::make_unique<TlsContext>(files);
-  if (s.options.uds.empty()) s.bind_tcp();
-  else s.bind_unix();
+  if (s.options.uds.empty())
+    s.bind_tcp();
+  else
+    s.bind_unix();
   for (auto& acceptor : s.tcp_acceptors) s.accept(acceptor);
   for (auto& acceptor : s.unix_acceptors) s.accept(acceptor);
   for (int i = 0; i < std::max(1, s.options.threads); ++i) s.threads.emplace_back([impl = impl_] { impl->io.run(); });
@@ -241,16 +254,23 @@ void HttpServer::stop_accepting() {
     impl_->stopping = true;
   }
   for (auto& acceptor : impl_->tcp_acceptors)
-    asio::post(acceptor.get_executor(), [impl = impl_, &acceptor] { error_code e; acceptor.close(e); });
+    asio::post(acceptor.get_executor(), [impl = impl_, &acceptor] {
+      error_code e;
+      acceptor.close(e);
+    });
   for (auto& acceptor : impl_->unix_acceptors)
-    asio::post(acceptor.get_executor(), [impl = impl_, &acceptor] { error_code e; acceptor.close(e); });
+    asio::post(acceptor.get_executor(), [impl = impl_, &acceptor] {
+      error_code e;
+      acceptor.close(e);
+    });
   if (!impl_->unix_acceptors.empty()) unlink(impl_->options.uds.c_str());
   for (const auto& session : impl_->all_sessions()) session->stop_soon();
 }
 
 bool HttpServer::wait_idle(double seconds) {
   std::unique_lock lock(impl_->mutex);
-  return impl_->changed.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return impl_->sessions.empty(); });
+  return impl_->changed.wait_for(lock, std::chrono::duration<double>(seconds),
+                                 [this] { return impl_->sessions.empty(); });
 }
 
 void HttpServer::stop() {

@@ -14,10 +14,10 @@
 namespace hearth {
 
 struct HttpOptions {
-  std::string host;          // empty: all interfaces, IPv4 and IPv6
-  int port = 8000;           // 0: the system chooses
-  std::string uds;           // a Unix socket instead
-  TlsFiles tls;              // with a certificate: HTTPS
+  std::string host;  // empty: all interfaces, IPv4 and IPv6
+  int port = 8000;   // 0: the system chooses
+  std::string uds;   // a Unix socket instead
+  TlsFiles tls;      // with a certificate: HTTPS
   SessionLimits session;
   int threads = 2;
 };
@@ -27,14 +27,14 @@ class HttpServer {
   HttpServer(HttpOptions options, HttpHandler& handler);
   ~HttpServer();
 
-  void start();                          // returns when the port answers
+  void start();  // returns when the port answers
   int port() const;
-  std::string url() const;               // "http://0.0.0.0:8000", "unix:/run/x.sock"
+  std::string url() const;  // "http://0.0.0.0:8000", "unix:/run/x.sock"
   int num_connections() const;
 
-  void stop_accepting();                 // idle connections close; the others after their answer
-  bool wait_idle(double seconds);        // true: no connection is left
-  void stop();                           // closes what is left and joins the threads
+  void stop_accepting();           // idle connections close; the others after their answer
+  bool wait_idle(double seconds);  // true: no connection is left
+  void stop();                     // closes what is left and joins the threads
 
  private:
   struct Impl;

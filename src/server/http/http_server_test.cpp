@@ -35,11 +35,17 @@ class TestHandler final : public HttpHandler {
       held = x;
     } else if (path == "/hang") {
       ++hanging;
-      x->on_cancel([this](std::string_view reason) { cancel_reason = std::string(reason); ++cancelled; });
+      x->on_cancel([this](std::string_view reason) {
+        cancel_reason = std::string(reason);
+        ++cancelled;
+      });
       held = x;
     } else if (path == "/flood") {
       x->start_stream({200, "text/plain", "", {}});
-      x->on_cancel([this](std::string_view reason) { cancel_reason = std::string(reason); ++cancelled; });
+      x->on_cancel([this](std::string_view reason) {
+        cancel_reason = std::string(reason);
+        ++cancelled;
+      });
       flood(x);
     } else if (path == "/throw") {
       throw std::runtime_error("boom");
@@ -181,8 +187,10 @@ TEST_F(HttpServerTest, AClientThatLeavesCancels) {
     Client c(server->port());
     c.send("GET /hang HTTP/1.1\r\n\r\n");
     ASSERT_TRUE(eventually([&] { return handler.hanging > before; }));
-    if (abrupt) c.close();
-    else c.shutdown_send();
+    if (abrupt)
+      c.close();
+    else
+      c.shutdown_send();
     EXPECT_TRUE(eventually([&] { return handler.cancelled == before + 1; })) << abrupt;
     EXPECT_THAT(handler.cancel_reason, HasSubstr("client"));
     if (!abrupt) handler.held->respond({200, "text/plain", "late", {}});

@@ -16,9 +16,9 @@ bool equals_ignoring_case(std::string_view a, std::string_view b);
 class Headers {
  public:
   void add(std::string name, std::string value) { list_.emplace_back(std::move(name), std::move(value)); }
-  void set(std::string_view name, std::string value);          // replaces
-  const std::string* find(std::string_view name) const;        // the first; names compare without case
-  std::string_view get(std::string_view name) const;           // empty when absent
+  void set(std::string_view name, std::string value);    // replaces
+  const std::string* find(std::string_view name) const;  // the first; names compare without case
+  std::string_view get(std::string_view name) const;     // empty when absent
   bool empty() const { return list_.empty(); }
   std::size_t size() const { return list_.size(); }
   auto begin() const { return list_.begin(); }
@@ -30,27 +30,27 @@ class Headers {
 
 struct HttpRequest {
   std::string method;
-  std::string target;                          // as it came
-  std::string path;                            // percent-decoded, without the query
+  std::string target;  // as it came
+  std::string path;    // percent-decoded, without the query
   std::string query;
-  std::string host;                            // of an absolute-form target, else the Host header
+  std::string host;  // of an absolute-form target, else the Host header
   int version = 11;
-  bool keep_alive = true;                      // what the client asks for
+  bool keep_alive = true;  // what the client asks for
   Headers headers;
   std::string body;
-  std::string peer;                            // "127.0.0.1:53412"
-  std::string id;                              // value of x-request-id, given or made
-  std::map<std::string, std::string> params;   // of the route: {id} → "Qwen/Qwen3"
-  std::string route;                           // the template that matched; empty when none did
-  int handler = -1;                            // the router's number for it
-  std::vector<std::string> allowed_methods;    // on this path; empty: the path is unknown
+  std::string peer;                           // "127.0.0.1:53412"
+  std::string id;                             // value of x-request-id, given or made
+  std::map<std::string, std::string> params;  // of the route: {id} → "Qwen/Qwen3"
+  std::string route;                          // the template that matched; empty when none did
+  int handler = -1;                           // the router's number for it
+  std::vector<std::string> allowed_methods;   // on this path; empty: the path is unknown
 
   bool is_head() const { return method == "HEAD"; }
 };
 
 struct HttpResponse {
   int status = 200;
-  std::string content_type = "application/json";   // empty: none is sent
+  std::string content_type = "application/json";  // empty: none is sent
   std::string body;
   Headers headers;
 };

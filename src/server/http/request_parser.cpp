@@ -49,7 +49,8 @@ std::size_t RequestParser::feed(std::string_view bytes) {
     if (ec == http::error::header_limit || ec == http::error::buffer_overflow) {
       fail(431, fmt::format("the request line and headers are larger than {} bytes", limits_.max_header_bytes));
     } else if (ec == http::error::body_limit) {
-      fail(413, fmt::format("the request body is larger than the limit of {} bytes (--max-request-bytes)", limits_.max_body_bytes));
+      fail(413, fmt::format("the request body is larger than the limit of {} bytes (--max-request-bytes)",
+                            limits_.max_body_bytes));
     } else if (ec == http::error::bad_version) {
       fail(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
     } else if (ec) {

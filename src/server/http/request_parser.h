@@ -28,15 +28,15 @@ class RequestParser {
   // Takes what it can from the front and says how much. 0 means: wait for more, the unread bytes included.
   std::size_t feed(std::string_view bytes);
 
-  bool header_done() const;       // method, target and headers are known
-  bool wants_continue() const;    // "Expect: 100-continue" and a body to come; false once told
+  bool header_done() const;     // method, target and headers are known
+  bool wants_continue() const;  // "Expect: 100-continue" and a body to come; false once told
   void told_continue();
   bool done() const;
   bool failed() const { return status_ != 0; }
   int status() const { return status_; }
   const std::string& message() const { return message_; }
 
-  HttpRequest take();             // after header_done(); the body too when done()
+  HttpRequest take();  // after header_done(); the body too when done()
   void reset();
 
  private:

@@ -54,7 +54,8 @@ TEST(RequestParser, StopsAtTheEndOfARequest) {
 }
 
 TEST(RequestParser, ChunkedBodies) {
-  const std::string text = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4;x=y\r\nabcd\r\n3\r\nefg\r\n0\r\n\r\n";
+  const std::string text =
+      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4;x=y\r\nabcd\r\n3\r\nefg\r\n0\r\n\r\n";
   for (const std::size_t step : {std::size_t{1}, std::size_t{5}, std::string::npos}) {
     const Parsed p = parse(text, step);
     ASSERT_TRUE(p.done) << step;
@@ -78,7 +79,10 @@ TEST(RequestParser, Limits) {
   for (int i = 0; i < 20; ++i) many += "H" + std::to_string(i) + ": x\r\n";
   EXPECT_EQ(parse(many + "\r\n", std::string::npos, {.max_header_count = 10}).status, 431);
   EXPECT_EQ(parse(kPost, std::string::npos, {.max_body_bytes = 4}).status, 413);
-  EXPECT_EQ(parse("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n", 7, {.max_body_bytes = 4}).status, 413);
+  EXPECT_EQ(parse("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n", 7,
+                  {.max_body_bytes = 4})
+                .status,
+            413);
   EXPECT_TRUE(parse(kPost, std::string::npos, {.max_body_bytes = 5}).done);
 }
 

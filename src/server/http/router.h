@@ -28,8 +28,8 @@ struct Route {
   std::string method, pattern;
   Weight weight = Weight::light;
   Handler handler;
-  std::string summary;                            // one line, for /openapi.json
-  const FieldTable* (*fields)() = nullptr;        // of the JSON body, when there is one
+  std::string summary;                      // one line, for /openapi.json
+  const FieldTable* (*fields)() = nullptr;  // of the JSON body, when there is one
 };
 
 class Router {

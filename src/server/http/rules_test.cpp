@@ -82,7 +82,9 @@ TEST(Auth, OpenAndClosedPaths) {
 
 TEST(Auth, WaysToSendAKey) {
   const Auth auth({"sk-1", "sk-2"}, false);
-  const auto with = [&](const char* name, const char* value) { return auth.allows(ask("GET", "/v1/models", {{name, value}})); };
+  const auto with = [&](const char* name, const char* value) {
+    return auth.allows(ask("GET", "/v1/models", {{name, value}}));
+  };
   EXPECT_TRUE(with("Authorization", "Bearer sk-1"));
   EXPECT_TRUE(with("authorization", "bEARER   sk-2"));
   EXPECT_TRUE(with("x-api-key", "sk-1"));
@@ -106,8 +108,10 @@ TEST(Cors, DefaultsAllowEveryone) {
   EXPECT_EQ(response.headers.get("access-control-allow-origin"), "http://a");
   EXPECT_EQ(response.headers.get("vary"), "Origin");
 
-  const auto preflight = cors.preflight(ask("OPTIONS", "/v1/models", {{"Origin", "http://a"}, {"Access-Control-Request-Method", "POST"},
-                                                                      {"Access-Control-Request-Headers", "authorization, x-stainless-os"}}));
+  const auto preflight = cors.preflight(ask("OPTIONS", "/v1/models",
+                                            {{"Origin", "http://a"},
+                                             {"Access-Control-Request-Method", "POST"},
+                                             {"Access-Control-Request-Headers", "authorization, x-stainless-os"}}));
   ASSERT_TRUE(preflight);
   EXPECT_EQ(preflight->status, 200);
   EXPECT_EQ(preflight->headers.get("access-control-allow-headers"), "authorization, x-stainless-os");
@@ -119,8 +123,9 @@ TEST(Cors, DefaultsAllowEveryone) {
 TEST(Cors, ExplicitLists) {
   const Cors cors({{"http://a"}, {"GET"}, {"x-one"}, true});
   const auto preflight = [&](const char* origin, const char* method, const char* headers) {
-    return cors.preflight(ask("OPTIONS", "/", {{"Origin", origin}, {"Access-Control-Request-Method", method},
-                                               {"Access-Control-Request-Headers", headers}}));
+    return cors.preflight(ask(
+        "OPTIONS", "/",
+        {{"Origin", origin}, {"Access-Control-Request-Method", method}, {"Access-Control-Request-Headers", headers}}));
   };
   EXPECT_EQ(preflight("http://a", "GET", "X-One, content-type")->status, 200);
   EXPECT_EQ(preflight("http://a", "GET", "x-one")->headers.get("access-control-allow-origin"), "http://a");
@@ -135,10 +140,12 @@ TEST(Cors, ExplicitLists) {
 }
 
 TEST(HostGuard, LocalNamesAndAddresses) {
-  for (const char* host : {"localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000", "[::1]", "::1", "10.1.2.3", "192.168.0.9:1",
-                           "172.16.0.1", "box", "box:8000", "x.localhost", "nas.local", "a.b.internal:80", "", "localhost."})
+  for (const char* host :
+       {"localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000", "[::1]", "::1", "10.1.2.3", "192.168.0.9:1",
+        "172.16.0.1", "box", "box:8000", "x.localhost", "nas.local", "a.b.internal:80", "", "localhost."})
     EXPECT_TRUE(is_local_host_header(host, "box")) << host;
-  for (const char* host : {"example.com", "evil.com:8000", "localhost.evil.com", "8.8.8.8", "172.32.0.1", ".local", "boxx", "[2001:db8::1]"})
+  for (const char* host : {"example.com", "evil.com:8000", "localhost.evil.com", "8.8.8.8", "172.32.0.1", ".local",
+                           "boxx", "[2001:db8::1]"})
     EXPECT_FALSE(is_local_host_header(host, "box")) << host;
   EXPECT_TRUE(is_loopback_address("127.0.0.1"));
   EXPECT_TRUE(is_loopback_address("::1"));

@@ -56,8 +56,13 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
  public:
   SessionImpl(std::unique_ptr<ByteStream> stream, const SessionLimits& limits, HttpHandler& handler,
               std::function<void(Session*)> on_closed)
-      : stream_(std::move(stream)), limits_(limits), handler_(handler), on_closed_(std::move(on_closed)),
-        parser_(limits.parser), timer_(stream_->executor()), idle_timer_(stream_->executor()) {}
+      : stream_(std::move(stream)),
+        limits_(limits),
+        handler_(handler),
+        on_closed_(std::move(on_closed)),
+        parser_(limits.parser),
+        timer_(stream_->executor()),
+        idle_timer_(stream_->executor()) {}
 
   // --- life of the connection -------------------------------------------------------------------------------------------
 
@@ -84,7 +89,9 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   }
 
   template <class F>
-  void run(F f) { boost::asio::dispatch(stream_->executor(), std::move(f)); }
+  void run(F f) {
+    boost::asio::dispatch(stream_->executor(), std::move(f));
+  }
 
   void close(const std::string& reason) {
     if (closed_) return;
@@ -127,7 +134,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
       lingered_ += n;
       return lingered_ > kMostLingered ? close("lingered enough") : read();
     }
-    if (!exchange_ && !busy_reading()) set_deadline(limits_.header_seconds);   // the first byte of a request
+    if (!exchange_ && !busy_reading()) set_deadline(limits_.header_seconds);  // the first byte of a request
     in_.append(buffer_, n);
     if (!exchange_) consume();
     read();
@@ -167,7 +174,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
 
   void dispatch(HttpRequest request) {
     clear_deadline();
-    if (parser_.failed()) return refuse();   // a target that is no path shows only when the request is taken
+    if (parser_.failed()) return refuse();  // a target that is no path shows only when the request is taken
     request.peer = stream_->peer();
     if (request.version < 11 || stopping_) request.keep_alive = false;
     handler_.prepare(request);
@@ -213,7 +220,8 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     SessionExchange& x = *exchange_;
     if (x.state_ != SessionExchange::State::streaming || closed_ || x.request_.is_head()) return;
     if (out_bytes_ > limits_.stream_buffer_bytes)
-      return close("the client reads too slowly: more than " + std::to_string(limits_.stream_buffer_bytes) + " bytes are waiting for it");
+      return close("the client reads too slowly: more than " + std::to_string(limits_.stream_buffer_bytes) +
+                   " bytes are waiting for it");
     send(x.framing_ == BodyFraming::chunked ? chunk(piece) : std::string(piece));
     arm_idle();
   }
@@ -298,8 +306,10 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     }
     if (!out_.empty()) return write();
     clear_deadline();
-    if (!exchange_ && parser_.header_done()) set_deadline(limits_.body_seconds);   // "100 Continue" was written
-    else after_writes();
+    if (!exchange_ && parser_.header_done())
+      set_deadline(limits_.body_seconds);  // "100 Continue" was written
+    else
+      after_writes();
   }
 
   // --- time -------------------------------------------------------------------------------------------------------------
@@ -343,8 +353,10 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
     idle_timer_.expires_after(seconds_of(exchange_->idle_seconds_));
     idle_timer_.async_wait([self = shared_from_this()](error_code ec) {
       if (ec || self->closed_ || !self->exchange_) return;
-      if (self->out_.empty()) self->write_piece(self->exchange_->idle_text_);
-      else self->arm_idle();
+      if (self->out_.empty())
+        self->write_piece(self->exchange_->idle_text_);
+      else
+        self->arm_idle();
     });
   }
 
@@ -417,8 +429,8 @@ void SessionExchange::on_cancel(std::function<void(std::string_view)> f) {
 
 }  // namespace
 
-std::shared_ptr<Session> make_session(std::unique_ptr<ByteStream> stream, const SessionLimits& limits, HttpHandler& handler,
-                                      std::function<void(Session*)> on_closed) {
+std::shared_ptr<Session> make_session(std::unique_ptr<ByteStream> stream, const SessionLimits& limits,
+                                      HttpHandler& handler, std::function<void(Session*)> on_closed) {
   return std::make_shared<SessionImpl>(std::move(stream), limits, handler, std::move(on_closed));
 }
 

@@ -23,7 +23,7 @@ struct SessionLimits {
   double header_seconds = 30;
   double body_seconds = 60;
   double stall_seconds = 60;
-  double linger_seconds = 2;                       // reads what is still coming after an early refusal
+  double linger_seconds = 2;  // reads what is still coming after an early refusal
   std::size_t stream_buffer_bytes = 1 << 20;
 };
 
@@ -37,7 +37,7 @@ class Session {
 };
 
 // on_closed is called once, on the strand, when the connection is gone.
-std::shared_ptr<Session> make_session(std::unique_ptr<ByteStream> stream, const SessionLimits& limits, HttpHandler& handler,
-                                      std::function<void(Session*)> on_closed);
+std::shared_ptr<Session> make_session(std::unique_ptr<ByteStream> stream, const SessionLimits& limits,
+                                      HttpHandler& handler, std::function<void(Session*)> on_closed);
 
 }  // namespace hearth

@@ -25,8 +25,8 @@ class SseWriter {
   explicit SseWriter(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
   void open();
   void event(const Json& data) { exchange_->write(sse_event(data)); }
-  void done();                          // and the answer ends
-  void error(const Json& body);         // an event with {"error": …}, [DONE], and the connection closes
+  void done();                   // and the answer ends
+  void error(const Json& body);  // an event with {"error": …}, [DONE], and the connection closes
 
  private:
   ExchangePtr exchange_;

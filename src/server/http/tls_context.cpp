@@ -17,7 +17,8 @@ std::shared_ptr<ssl::context> TlsContext::load() const {
   auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
   boost::system::error_code ec;
   context->set_options(ssl::context::default_workarounds | ssl::context::no_sslv2 | ssl::context::no_sslv3 |
-                       ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1, ec);
+                           ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1,
+                       ec);
   context->use_certificate_chain_file(files_.certfile, ec);
   if (ec)
     throw StartupError("the TLS certificate cannot be used: " + ec.message(), "--ssl-certfile " + files_.certfile,
@@ -45,8 +46,9 @@ std::shared_ptr<ssl::context> TlsContext::load() const {
 std::int64_t TlsContext::newest() const {
   std::int64_t newest = 0;  // nanoseconds: two files may change within a second
   for (const std::string* file : {&files_.certfile, &files_.keyfile, &files_.ca_certs}) {
-    struct stat info{};
-    if (!file->empty() && stat(file->c_str(), &info) == 0) newest = std::max(newest, std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec);
+    struct stat info {};
+    if (!file->empty() && stat(file->c_str(), &info) == 0)
+      newest = std::max(newest, std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec);
   }
   return newest;
 }

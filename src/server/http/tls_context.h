@@ -17,8 +17,8 @@ namespace hearth {
 
 struct TlsFiles {
   std::string certfile, keyfile, ca_certs, ciphers;
-  int cert_reqs = 0;       // 0 none, 1 optional, 2 required
-  bool refresh = false;    // look at the files' times at each new connection
+  int cert_reqs = 0;     // 0 none, 1 optional, 2 required
+  bool refresh = false;  // look at the files' times at each new connection
 };
 
 class TlsContext {

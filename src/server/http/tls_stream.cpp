@@ -9,7 +9,9 @@ namespace {
 class TlsStream final : public ByteStream {
  public:
   TlsStream(GenericSocket socket, std::string peer, std::shared_ptr<boost::asio::ssl::context> context)
-      : context_(std::move(context)), stream_(std::make_shared<Stream>(std::move(socket), *context_)), peer_(std::move(peer)) {}
+      : context_(std::move(context)),
+        stream_(std::make_shared<Stream>(std::move(socket), *context_)),
+        peer_(std::move(peer)) {}
 
   boost::asio::any_io_executor executor() override { return stream_->get_executor(); }
   void handshake(std::function<void(boost::system::error_code)> done) override {

@@ -28,7 +28,8 @@ class CharTokenizer final : public Tokenizer {
     std::vector<std::int32_t> ids;
     std::size_t at = 0;
     const auto part = [&](std::size_t end, bool special) {
-      for (const std::int32_t id : encode(std::string_view(text.text).substr(at, end - at), {false, special})) ids.push_back(id);
+      for (const std::int32_t id : encode(std::string_view(text.text).substr(at, end - at), {false, special}))
+        ids.push_back(id);
       at = end;
     };
     for (const auto& span : text.from_request) {
@@ -48,7 +49,10 @@ class CharTokenizer final : public Tokenizer {
       return s + "\n";
     }();
     if (id >= 0 && id < 96) return std::string_view(printable).substr(static_cast<std::size_t>(id), 1);
-    return id == kEnd ? kEndText : id == 97 ? std::string_view("\xc3") : id == 98 ? std::string_view("\xa9") : std::string_view();
+    return id == kEnd ? kEndText
+           : id == 97 ? std::string_view("\xc3")
+           : id == 98 ? std::string_view("\xa9")
+                      : std::string_view();
   }
   std::optional<std::int32_t> id_of(std::string_view token) const override {
     for (std::int32_t id = 0; id < kVocab; ++id)
@@ -75,7 +79,7 @@ class CharTokenizer final : public Tokenizer {
 struct FakeOptions {
   std::int32_t max_model_len = 512;
   std::int32_t max_num_seqs = 16;
-  double step_seconds = 0;           // real time a step takes
+  double step_seconds = 0;  // real time a step takes
   ServerConfig config = {};
 };
 
@@ -91,8 +95,10 @@ inline RunnerInfo fake_runner_info(const FakeOptions& o) {
 
 // A template that says "<role>content<|end|>" for each message and "<assistant>" at the end.
 inline constexpr const char* kFakeTemplate =
-    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if not (loop.last and not add_generation_prompt) %}<|end|>{% endif %}{% endfor %}"
-    "{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and enable_thinking %}<think>{% endif %}{% endif %}";
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if not (loop.last and not add_generation_prompt) "
+    "%}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and enable_thinking %}<think>{% endif "
+    "%}{% endif %}";
 
 inline std::shared_ptr<Service> fake_service(const FakeOptions& o = {}) {
   static const SteadyClock clock;

@@ -63,7 +63,8 @@ struct RawAnswer {
 };
 
 // One request on a connection of its own, as HTTP/1.0 so that the body needs no unchunking.
-inline RawAnswer ask(int port, const std::string& method, const std::string& path, const std::string& body = {}, const std::string& headers = {}) {
+inline RawAnswer ask(int port, const std::string& method, const std::string& path, const std::string& body = {},
+                     const std::string& headers = {}) {
   RawClient c(port);
   std::string request = method + " " + path + " HTTP/1.0\r\n" + headers;
   if (!body.empty()) {

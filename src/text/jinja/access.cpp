@@ -16,7 +16,8 @@ Value missing(const Value& v, std::string_view name) {
 
 std::optional<Value> own_attribute(const Value& v, std::string_view name, Interp& in) {
   if (name.starts_with("__"))
-    return Value::undefined(fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, type_name(v)), "SecurityError");
+    return Value::undefined(fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, type_name(v)),
+                            "SecurityError");
   if (v.is_object()) return v.object().attribute(name, in);
   if (v.is_list() && v.list().fields) {
     const auto& fields = *v.list().fields;
@@ -69,7 +70,8 @@ Value slice_str(const Str& s, const Value& start, const Value& stop, const Value
   if (r.step == 1) {
     if (r.start >= r.stop) return Value(out.take());
     const auto begin = static_cast<std::size_t>(r.start), end = static_cast<std::size_t>(r.stop);
-    if (ascii) out.add(s, begin, end);
+    if (ascii)
+      out.add(s, begin, end);
     else {
       const std::size_t b = byte_of_char(s.text, begin);
       out.add(s, b, b + byte_of_char(std::string_view(s.text).substr(b), end - begin));
@@ -116,7 +118,8 @@ Value get_item(const Value& v, const Value& key, Interp& in) {
     in.budget.step(v.dict().items.size() / 64);
     if (const Value* item = v.dict().find(key)) return *item;
   }
-  const bool indexable = v.is_str() || (v.is_list() && v.list().form != List::Form::view && v.list().form != List::Form::iterator);
+  const bool indexable =
+      v.is_str() || (v.is_list() && v.list().form != List::Form::view && v.list().form != List::Form::iterator);
   if (indexable && (key.is_int() || key.is_bool())) {
     std::int64_t i = as_index(key, "index");
     if (v.is_list()) {
@@ -169,7 +172,7 @@ std::vector<Value> iterate(const Value& v, Interp& in) {
   if (v.is_list()) {
     const List& list = v.list();
     const std::size_t from = list.form == List::Form::iterator ? std::min(list.taken, list.items.size()) : 0;
-    in.budget.bytes(16 * (list.items.size() - from));      // copies of handles, gone after the loop
+    in.budget.bytes(16 * (list.items.size() - from));  // copies of handles, gone after the loop
     if (list.form == List::Form::iterator) list.taken = list.items.size();
     return {list.items.begin() + static_cast<std::ptrdiff_t>(from), list.items.end()};
   }

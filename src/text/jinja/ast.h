@@ -21,23 +21,27 @@ using TestFn = bool (*)(Interp& in, const Value& value, Args& args);
 
 struct Expr {
   enum class Kind {
-    literal,      // value
-    name,         // name
-    list, tuple,  // kids
-    dict,         // kids: key, value, key, value, …
-    attribute,    // kids[0] . name
-    item,         // kids[0] [ kids[1] ]
-    slice,        // kids[0] [ kids[1] : kids[2] : kids[3] ], any bound may be null
-    call,         // kids[0] ( kids[1]… , keywords, *star, **star_star )
-    filter,       // kids[0] | name ( kids[1]… ); kids[0] is null inside a filter block
-    test,         // kids[0] is name ( kids[1]… )
-    negate, positive, logical_not,
-    logical_and, logical_or,
-    binary,       // op
-    compare,      // kids[0] names[0] kids[1] names[1] kids[2] …
-    concat,       // kids joined by ~
-    conditional,  // kids[0] if kids[1] else kids[2] (may be null)
-    target_attribute,   // in assignments: name . names[0]
+    literal,  // value
+    name,     // name
+    list,
+    tuple,      // kids
+    dict,       // kids: key, value, key, value, …
+    attribute,  // kids[0] . name
+    item,       // kids[0] [ kids[1] ]
+    slice,      // kids[0] [ kids[1] : kids[2] : kids[3] ], any bound may be null
+    call,       // kids[0] ( kids[1]… , keywords, *star, **star_star )
+    filter,     // kids[0] | name ( kids[1]… ); kids[0] is null inside a filter block
+    test,       // kids[0] is name ( kids[1]… )
+    negate,
+    positive,
+    logical_not,
+    logical_and,
+    logical_or,
+    binary,            // op
+    compare,           // kids[0] names[0] kids[1] names[1] kids[2] …
+    concat,            // kids joined by ~
+    conditional,       // kids[0] if kids[1] else kids[2] (may be null)
+    target_attribute,  // in assignments: name . names[0]
   };
   Kind kind;
   int line = 0;
@@ -56,26 +60,41 @@ struct Expr {
 struct Macro {
   std::string name;
   std::vector<std::string> params;
-  std::vector<ExprPtr> defaults;         // of the last params
+  std::vector<ExprPtr> defaults;  // of the last params
   Body body;
   bool uses_caller = false, uses_varargs = false, uses_kwargs = false;
   int line = 0;
 };
 
 struct Stmt {
-  enum class Kind { data, print, branch, loop, set, set_block, macro, call_block, filter_block, scope, with, evaluate, stop, next };
+  enum class Kind {
+    data,
+    print,
+    branch,
+    loop,
+    set,
+    set_block,
+    macro,
+    call_block,
+    filter_block,
+    scope,
+    with,
+    evaluate,
+    stop,
+    next
+  };
   Kind kind;
   int line = 0;
-  std::string text;                      // data
-  ExprPtr expr;                          // print, set, evaluate; loop: what is iterated; filters of set_block, filter_block
-  ExprPtr target;                        // set, set_block, loop
-  ExprPtr condition;                     // loop: the filter
+  std::string text;   // data
+  ExprPtr expr;       // print, set, evaluate; loop: what is iterated; filters of set_block, filter_block
+  ExprPtr target;     // set, set_block, loop
+  ExprPtr condition;  // loop: the filter
   std::vector<std::pair<ExprPtr, Body>> branches;        // branch: a null condition is "else"
   std::vector<std::pair<ExprPtr, ExprPtr>> assignments;  // with
-  Body body, otherwise;                  // loop: otherwise is its "else"
-  Macro macro;                           // macro, call_block
+  Body body, otherwise;                                  // loop: otherwise is its "else"
+  Macro macro;                                           // macro, call_block
   bool recursive = false;
-  bool keeps_frames = false;             // loop: a macro inside may outlive one round
+  bool keeps_frames = false;  // loop: a macro inside may outlive one round
 };
 
 struct Template {

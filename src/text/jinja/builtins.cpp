@@ -10,35 +10,41 @@
 namespace hearth::jinja {
 namespace {
 
-constexpr std::int64_t kMaxRange = 100000;               // as Jinja's sandbox
+constexpr std::int64_t kMaxRange = 100000;  // as Jinja's sandbox
 
 Value range(Interp& in, const Value&, Args& args) {
   const Params p(args, "range", {"start", "stop", "step"}, 1);
-  const std::int64_t start = p[1] ? p.index(0, 0) : 0, stop = p[1] ? p.index(1, 0) : p.index(0, 0), step = p.index(2, 1);
+  const std::int64_t start = p[1] ? p.index(0, 0) : 0, stop = p[1] ? p.index(1, 0) : p.index(0, 0),
+                     step = p.index(2, 1);
   if (step == 0) throw Error("ValueError", "range() arg 3 must not be zero");
   const Int distance = step > 0 ? Int{stop} - start : Int{start} - stop;
   const Int stride = step > 0 ? Int{step} : -Int{step};
   const Int n = distance <= 0 ? 0 : (distance - 1) / stride + 1;
   if (n > kMaxRange)
-    throw Error("OverflowError", fmt::format("Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).", kMaxRange));
+    throw Error("OverflowError",
+                fmt::format("Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).", kMaxRange));
   in.budget.values(static_cast<std::size_t>(n));
   std::vector<Value> items;
   items.reserve(static_cast<std::size_t>(n));
   for (Int i = 0; i < n; ++i) items.emplace_back(static_cast<Int>(start + i * step));
-  std::string name = step == 1 ? fmt::format("range({}, {})", start, stop) : fmt::format("range({}, {}, {})", start, stop, step);
+  std::string name =
+      step == 1 ? fmt::format("range({}, {})", start, stop) : fmt::format("range({}, {}, {})", start, stop, step);
   return make_list(std::move(items), List::Form::range, std::move(name));
 }
 
 // What dict() and namespace() take: a mapping or pairs, then names.
 std::vector<std::pair<Value, Value>> entries(Interp& in, Args& args, const char* function) {
   std::vector<std::pair<Value, Value>> out;
-  if (args.pos.size() > 1) throw Error("TypeError", fmt::format("{} expected at most 1 argument, got {}", function, args.pos.size()));
+  if (args.pos.size() > 1)
+    throw Error("TypeError", fmt::format("{} expected at most 1 argument, got {}", function, args.pos.size()));
   if (!args.pos.empty() && args.pos[0].is_dict()) {
     out = args.pos[0].dict().items;
   } else if (!args.pos.empty()) {
     for (const Value& pair : iterate(args.pos[0], in)) {
       std::vector<Value> kv = iterate(pair, in);
-      if (kv.size() != 2) throw Error("ValueError", fmt::format("{}: pairs were expected, an element has length {}", function, kv.size()));
+      if (kv.size() != 2)
+        throw Error("ValueError",
+                    fmt::format("{}: pairs were expected, an element has length {}", function, kv.size()));
       if (!is_hashable(kv[0])) throw Error("TypeError", fmt::format("unhashable type: '{}'", type_name(kv[0])));
       out.emplace_back(std::move(kv[0]), std::move(kv[1]));
     }
@@ -104,7 +110,8 @@ class Cycler final : public Object, public std::enable_shared_from_this<Cycler> 
   std::optional<Value> attribute(std::string_view name, Interp&) override {
     if (name == "current") return items_[at_];
     if (name != "next" && name != "reset") return std::nullopt;
-    return Value(ObjectPtr(std::make_shared<Function>(name == "next" ? next : reset, Value(ObjectPtr(shared_from_this())))));
+    return Value(
+        ObjectPtr(std::make_shared<Function>(name == "next" ? next : reset, Value(ObjectPtr(shared_from_this())))));
   }
 
  private:
@@ -136,8 +143,13 @@ struct Row {
   std::string_view name;
   NativeFn fn;
 };
-constexpr Row kGlobals[] = {{"range", range}, {"dict", dict}, {"namespace", new_namespace}, {"raise_exception", raise_exception},
-                            {"strftime_now", strftime_now}, {"joiner", joiner}, {"cycler", cycler}};
+constexpr Row kGlobals[] = {{"range", range},
+                            {"dict", dict},
+                            {"namespace", new_namespace},
+                            {"raise_exception", raise_exception},
+                            {"strftime_now", strftime_now},
+                            {"joiner", joiner},
+                            {"cycler", cycler}};
 
 }  // namespace
 

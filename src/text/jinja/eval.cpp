@@ -21,8 +21,10 @@ Value Interp::evaluate(const Expr& e, Frame& f) {
   budget.step();
   const auto kid = [&](std::size_t i) { return evaluate(*e.kids[i], f); };
   switch (e.kind) {
-    case Kind::literal: return e.value;
-    case Kind::name: return lookup(e.name, f);
+    case Kind::literal:
+      return e.value;
+    case Kind::name:
+      return lookup(e.name, f);
     case Kind::list:
     case Kind::tuple: {
       std::vector<Value> items;
@@ -42,7 +44,8 @@ Value Interp::evaluate(const Expr& e, Frame& f) {
       }
       return make_dict(std::move(d));
     }
-    case Kind::attribute: return get_attribute(kid(0), e.name, *this);
+    case Kind::attribute:
+      return get_attribute(kid(0), e.name, *this);
     case Kind::item: {
       const Value object = kid(0);
       return get_item(object, kid(1), *this);
@@ -53,17 +56,22 @@ Value Interp::evaluate(const Expr& e, Frame& f) {
       const Value start = bound(1), stop = bound(2), step = bound(3);
       return get_slice(object, start, stop, step, *this);
     }
-    case Kind::call: return evaluate_call(e, f);
-    case Kind::filter: return evaluate_filter(e, f);
+    case Kind::call:
+      return evaluate_call(e, f);
+    case Kind::filter:
+      return evaluate_filter(e, f);
     case Kind::test: {
       const Value v = kid(0);
       Args args = arguments(e, f);
       if (!e.test) throw Error("TemplateRuntimeError", fmt::format("No test named '{}' found.", e.name));
       return Value(e.test(*this, v, args));
     }
-    case Kind::negate: return negate(kid(0));
-    case Kind::positive: return positive(kid(0));
-    case Kind::logical_not: return Value(!truthy(kid(0)));
+    case Kind::negate:
+      return negate(kid(0));
+    case Kind::positive:
+      return positive(kid(0));
+    case Kind::logical_not:
+      return Value(!truthy(kid(0)));
     case Kind::logical_and: {
       Value left = kid(0);
       return truthy(left) ? kid(1) : left;
@@ -76,22 +84,26 @@ Value Interp::evaluate(const Expr& e, Frame& f) {
       const Value left = kid(0);
       return binary(static_cast<BinaryOp>(e.op), left, kid(1), *this);
     }
-    case Kind::compare: return compare(e, f);
+    case Kind::compare:
+      return compare(e, f);
     case Kind::concat: {
       StrBuilder out(budget);
       for (const ExprPtr& k : e.kids) {
         const Value v = evaluate(*k, f);
-        if (v.is_str()) out.add(v.str());
-        else out.add(to_str(v, *this));
+        if (v.is_str())
+          out.add(v.str());
+        else
+          out.add(to_str(v, *this));
       }
       return Value(out.take());
     }
     case Kind::conditional:
       if (truthy(kid(1))) return kid(0);
       if (e.kids[2]) return kid(2);
-      return Value::undefined(
-          fmt::format("the inline if-expression on line {} evaluated to false and no else section was defined.", e.line));
-    case Kind::target_attribute: break;
+      return Value::undefined(fmt::format(
+          "the inline if-expression on line {} evaluated to false and no else section was defined.", e.line));
+    case Kind::target_attribute:
+      break;
   }
   return Value();
 }
@@ -102,14 +114,22 @@ Value Interp::compare(const Expr& e, Frame& f) {
     Value right = evaluate(*e.kids[i + 1], f);
     const std::string& op = e.names[i];
     bool ok = false;
-    if (op == "==") ok = equal(left, right, budget);
-    else if (op == "!=") ok = !equal(left, right, budget);
-    else if (op == "in") ok = contains(right, left, *this);
-    else if (op == "not in") ok = !contains(right, left, *this);
-    else if (op == "<") ok = less(left, right, "<", budget);
-    else if (op == ">") ok = less(right, left, ">", budget);
-    else if (op == "<=") ok = less(left, right, "<=", budget);
-    else ok = less(right, left, ">=", budget);
+    if (op == "==")
+      ok = equal(left, right, budget);
+    else if (op == "!=")
+      ok = !equal(left, right, budget);
+    else if (op == "in")
+      ok = contains(right, left, *this);
+    else if (op == "not in")
+      ok = !contains(right, left, *this);
+    else if (op == "<")
+      ok = less(left, right, "<", budget);
+    else if (op == ">")
+      ok = less(right, left, ">", budget);
+    else if (op == "<=")
+      ok = less(left, right, "<=", budget);
+    else
+      ok = less(right, left, ">=", budget);
     if (!ok) return Value(false);
     left = std::move(right);
   }
@@ -125,11 +145,13 @@ Args Interp::arguments(const Expr& e, Frame& f) {
     for (Value& v : iterate(evaluate(*e.star, f), *this)) args.pos.push_back(std::move(v));
   if (e.star_star) {
     const Value v = evaluate(*e.star_star, f);
-    if (!v.is_dict()) throw Error("TypeError", fmt::format("argument after ** must be a mapping, not {}", type_name(v)));
+    if (!v.is_dict())
+      throw Error("TypeError", fmt::format("argument after ** must be a mapping, not {}", type_name(v)));
     for (const auto& [key, value] : v.dict().items) {
       if (!key.is_str()) throw Error("TypeError", "keywords must be strings");
       for (const auto& [name, _] : args.kw)
-        if (name == key.str().text) throw Error("TypeError", fmt::format("got multiple values for keyword argument '{}'", name));
+        if (name == key.str().text)
+          throw Error("TypeError", fmt::format("got multiple values for keyword argument '{}'", name));
       budget.step(1 + args.kw.size() / 16);
       args.kw.emplace_back(key.str().text, value);
     }
@@ -178,12 +200,14 @@ bool Interp::apply_test(std::string_view name, const Value& value, Args& args) {
 Params::Params(Args& args, const char* function, std::initializer_list<const char*> names, std::size_t num_required)
     : function_(function), names_(names), values_(names.size(), nullptr) {
   if (args.pos.size() > names_.size())
-    throw Error("TypeError", fmt::format("{}() takes at most {} arguments ({} given)", function, names_.size(), args.pos.size()));
+    throw Error("TypeError",
+                fmt::format("{}() takes at most {} arguments ({} given)", function, names_.size(), args.pos.size()));
   for (std::size_t i = 0; i < args.pos.size(); ++i) values_[i] = &args.pos[i];
   for (const auto& [name, value] : args.kw) {
     std::size_t i = 0;
     while (i < names_.size() && name != names_[i]) ++i;
-    if (i == names_.size()) throw Error("TypeError", fmt::format("{}() got an unexpected keyword argument '{}'", function, name));
+    if (i == names_.size())
+      throw Error("TypeError", fmt::format("{}() got an unexpected keyword argument '{}'", function, name));
     if (values_[i]) throw Error("TypeError", fmt::format("{}() got multiple values for argument '{}'", function, name));
     values_[i] = &value;
   }

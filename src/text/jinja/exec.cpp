@@ -78,19 +78,32 @@ Interp::Flow Interp::run(const Body& body, Frame& f, StrBuilder& out) {
 Interp::Flow Interp::run(const Stmt& s, Frame& f, StrBuilder& out) {
   using Kind = Stmt::Kind;
   switch (s.kind) {
-    case Kind::data: out.add(s.text); break;
+    case Kind::data:
+      out.add(s.text);
+      break;
     case Kind::print: {
       const Value v = evaluate(*s.expr, f);
-      if (v.is_str()) out.add(v.str());
-      else out.add(to_str(v, *this));
+      if (v.is_str())
+        out.add(v.str());
+      else
+        out.add(to_str(v, *this));
       break;
     }
-    case Kind::branch: return branch(s, f, out);
-    case Kind::loop: loop(s, evaluate(*s.expr, f), f, 0, out); break;
+    case Kind::branch:
+      return branch(s, f, out);
+    case Kind::loop:
+      loop(s, evaluate(*s.expr, f), f, 0, out);
+      break;
     case Kind::set:
-    case Kind::set_block: set(s, f); break;
-    case Kind::macro: f.set(s.macro.name, Value(ObjectPtr(std::make_shared<MacroObject>(s.macro, &f)))); break;
-    case Kind::call_block: call_block(s, f, out); break;
+    case Kind::set_block:
+      set(s, f);
+      break;
+    case Kind::macro:
+      f.set(s.macro.name, Value(ObjectPtr(std::make_shared<MacroObject>(s.macro, &f))));
+      break;
+    case Kind::call_block:
+      call_block(s, f, out);
+      break;
     case Kind::filter_block: {
       const Value text(run_scoped(s.body, f));
       const Value* before = std::exchange(hole_, &text);
@@ -99,15 +112,21 @@ Interp::Flow Interp::run(const Stmt& s, Frame& f, StrBuilder& out) {
       out.add(to_str(v, *this));
       break;
     }
-    case Kind::scope: out.add(run_scoped(s.body, f)); break;
+    case Kind::scope:
+      out.add(run_scoped(s.body, f));
+      break;
     case Kind::with: {
       Frame& inner = keep_frame(&f);
       for (const auto& [target, value] : s.assignments) assign(*target, evaluate(*value, f), inner);
       return run(s.body, inner, out);
     }
-    case Kind::evaluate: evaluate(*s.expr, f); break;
-    case Kind::stop: return Flow::stop;
-    case Kind::next: return Flow::next;
+    case Kind::evaluate:
+      evaluate(*s.expr, f);
+      break;
+    case Kind::stop:
+      return Flow::stop;
+    case Kind::next:
+      return Flow::next;
   }
   return Flow::go_on;
 }
@@ -216,23 +235,30 @@ Value Interp::call_macro(const Macro& m, const Frame* closure, Args& args) {
     const auto it = std::find(m.params.begin(), m.params.end(), name);
     if (it != m.params.end()) {
       const auto i = static_cast<std::size_t>(it - m.params.begin());
-      if (given[i]) throw Error("TypeError", fmt::format("macro '{}' got multiple values for argument '{}'", m.name, name));
+      if (given[i])
+        throw Error("TypeError", fmt::format("macro '{}' got multiple values for argument '{}'", m.name, name));
       given[i] = &value;
     } else if (name == "caller" && m.uses_caller) {
       caller = value;
     } else if (m.uses_kwargs) {
       kwargs.set(Value(plain(name)), value);
     } else if (name == "caller") {
-      throw Error("TypeError", fmt::format("macro '{}' was invoked with two values for the special caller argument or does not use it", m.name));
+      throw Error(
+          "TypeError",
+          fmt::format("macro '{}' was invoked with two values for the special caller argument or does not use it",
+                      m.name));
     } else {
       throw Error("TypeError", fmt::format("macro '{}' takes no keyword argument '{}'", m.name, name));
     }
   }
   const std::size_t first_default = m.params.size() - m.defaults.size();
   for (std::size_t i = 0; i < m.params.size(); ++i) {
-    if (given[i]) f.set(m.params[i], *given[i]);
-    else if (i >= first_default) f.set(m.params[i], evaluate(*m.defaults[i - first_default], f));
-    else f.set(m.params[i], Value::undefined(fmt::format("parameter '{}' was not provided", m.params[i])));
+    if (given[i])
+      f.set(m.params[i], *given[i]);
+    else if (i >= first_default)
+      f.set(m.params[i], evaluate(*m.defaults[i - first_default], f));
+    else
+      f.set(m.params[i], Value::undefined(fmt::format("parameter '{}' was not provided", m.params[i])));
   }
   if (m.uses_varargs)
     f.set("varargs", make_tuple({args.pos.begin() + static_cast<std::ptrdiff_t>(by_position), args.pos.end()}));

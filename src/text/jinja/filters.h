@@ -13,8 +13,8 @@ struct FilterRow {
   FilterFn fn;
 };
 
-std::span<const FilterRow> text_filters();        // strings and numbers
-std::span<const FilterRow> sequence_filters();    // lists and dicts
+std::span<const FilterRow> text_filters();      // strings and numbers
+std::span<const FilterRow> sequence_filters();  // lists and dicts
 
 // The value at "a.b.0" of an item, as map(attribute=…) reads it.
 Value attribute_path(const Value& item, const Value& path, Interp& in);

@@ -45,7 +45,7 @@ std::string group_digits(const std::string& digits, char separator) {
   return out + digits.substr(whole);
 }
 
-std::string in_base(Int v, unsigned base, bool upper) {   // v >= 0
+std::string in_base(Int v, unsigned base, bool upper) {  // v >= 0
   std::string out;
   do {
     const auto d = static_cast<unsigned>(v % base);
@@ -63,12 +63,19 @@ std::string float_digits(double v, char type, std::optional<int> precision, bool
   if (std::isinf(a)) return "inf";
   const int p = precision.value_or(6);
   switch (type) {
-    case 'f': case 'F': return fmt::format("{:.{}f}", a, p);
-    case 'e': return fmt::format("{:.{}e}", a, p);
-    case 'E': return fmt::format("{:.{}E}", a, p);
-    case '%': return fmt::format("{:.{}f}", a * 100, p) + "%";
-    case 'G': return fmt::format("{:.{}G}", a, std::max(p, 1));
-    default: break;
+    case 'f':
+    case 'F':
+      return fmt::format("{:.{}f}", a, p);
+    case 'e':
+      return fmt::format("{:.{}e}", a, p);
+    case 'E':
+      return fmt::format("{:.{}E}", a, p);
+    case '%':
+      return fmt::format("{:.{}f}", a * 100, p) + "%";
+    case 'G':
+      return fmt::format("{:.{}G}", a, std::max(p, 1));
+    default:
+      break;
   }
   return alternate ? fmt::format("{:#.{}g}", a, std::max(p, 1)) : fmt::format("{:.{}g}", a, std::max(p, 1));
 }
@@ -91,21 +98,32 @@ void put_padded(const Str& body, std::size_t sign_length, const Spec& spec, char
 
 void put_number(const Value& v, Spec spec, StrBuilder& out) {
   std::string sign, digits;
-  const bool is_float = v.is_float() || std::string_view("eEfFgG%").find(spec.type ? spec.type : 'd') != std::string_view::npos;
+  const bool is_float =
+      v.is_float() || std::string_view("eEfFgG%").find(spec.type ? spec.type : 'd') != std::string_view::npos;
   if (is_float) {
     const double d = v.real();
     if (std::signbit(d)) sign = "-";
-    if (spec.type == 0 && !spec.precision) digits = float_repr(std::fabs(d));
-    else digits = float_digits(d, spec.type ? spec.type : 'g', spec.precision, spec.alternate);
+    if (spec.type == 0 && !spec.precision)
+      digits = float_repr(std::fabs(d));
+    else
+      digits = float_digits(d, spec.type ? spec.type : 'g', spec.precision, spec.alternate);
   } else {
     const Int i = v.whole();
     if (i < 0) sign = "-";
     const Int a = i < 0 ? -i : i;
     switch (spec.type) {
-      case 'x': case 'X': digits = in_base(a, 16, spec.type == 'X'); break;
-      case 'o': digits = in_base(a, 8, false); break;
-      case 'b': digits = in_base(a, 2, false); break;
-      default: digits = int_text(a);
+      case 'x':
+      case 'X':
+        digits = in_base(a, 16, spec.type == 'X');
+        break;
+      case 'o':
+        digits = in_base(a, 8, false);
+        break;
+      case 'b':
+        digits = in_base(a, 2, false);
+        break;
+      default:
+        digits = int_text(a);
     }
     if (spec.alternate && spec.type && spec.type != 'd') sign += std::string("0") + spec.type;
   }
@@ -157,11 +175,13 @@ void put_formatted(const Value& v, std::string_view text, StrBuilder& out, Inter
   if (v.is_str()) {
     if (spec.type && spec.type != 's') unknown();
     Str s = v.str();
-    if (spec.precision) s = slice_bytes(s, 0, byte_of_char(s.text, static_cast<std::size_t>(*spec.precision)), in.budget);
+    if (spec.precision)
+      s = slice_bytes(s, 0, byte_of_char(s.text, static_cast<std::size_t>(*spec.precision)), in.budget);
     if (spec.zero && !spec.align) spec.align = '<', spec.fill = "0";
     return put_padded(s, 0, spec, '<', out);
   }
-  if (!v.is_number()) throw Error("TypeError", fmt::format("unsupported format string passed to {}.__format__", type_name(v)));
+  if (!v.is_number())
+    throw Error("TypeError", fmt::format("unsupported format string passed to {}.__format__", type_name(v)));
   if (spec.type && std::string_view("bcdeEfFgGnoxX%").find(spec.type) == std::string_view::npos) unknown();
   if (v.is_float() && spec.type && std::string_view("bcdoxX").find(spec.type) != std::string_view::npos) unknown();
   if (spec.type == 'c') throw Error("ValueError", "format code 'c' is not supported");
@@ -215,9 +235,12 @@ class Formatter {
       body = body.substr(0, mark);
     }
     Value v = resolve(body);
-    if (conversion == 'r' || conversion == 'a') v = Value(repr(v, in_));
-    else if (conversion == 's') v = Value(to_str(v, in_));
-    else if (conversion) throw Error("ValueError", fmt::format("Unknown conversion specifier '{}'", conversion));
+    if (conversion == 'r' || conversion == 'a')
+      v = Value(repr(v, in_));
+    else if (conversion == 's')
+      v = Value(to_str(v, in_));
+    else if (conversion)
+      throw Error("ValueError", fmt::format("Unknown conversion specifier '{}'", conversion));
     StrBuilder filled(in_.budget);
     if (spec.find('{') != std::string_view::npos) {
       if (depth > 1) throw Error("ValueError", "Max string recursion exceeded");
@@ -233,7 +256,8 @@ class Formatter {
     const std::size_t head = std::min(name.find_first_of(".["), name.size());
     const std::string_view first = name.substr(0, head);
     Value v;
-    if (first.empty()) v = positional(next_++);
+    if (first.empty())
+      v = positional(next_++);
     else if (std::all_of(first.begin(), first.end(), [](char c) { return c >= '0' && c <= '9'; })) {
       std::size_t p = 0;
       v = positional(parse_count(first, p));
@@ -251,8 +275,10 @@ class Formatter {
       if (part.empty()) throw Error("ValueError", "Empty attribute in format string");
       std::size_t q = 0;
       const std::size_t number = parse_count(part, q);
-      if (!item) v = get_attribute(v, part, in_);
-      else v = get_item(v, q == part.size() ? Value::integer(number) : Value(plain(part)), in_);
+      if (!item)
+        v = get_attribute(v, part, in_);
+      else
+        v = get_item(v, q == part.size() ? Value::integer(number) : Value(plain(part)), in_);
       p = item ? end + 1 : end;
     }
     return v;
@@ -309,11 +335,16 @@ Value format_percent(const Str& format, const Value& args, Interp& in) {
     }
     Spec spec;
     for (; p < t.size() && std::string_view("-+ #0").find(t[p]) != std::string_view::npos; ++p) {
-      if (t[p] == '-') spec.align = '<';
-      else if (t[p] == '+') spec.sign = '+';
-      else if (t[p] == ' ' && !spec.sign) spec.sign = ' ';
-      else if (t[p] == '#') spec.alternate = true;
-      else if (t[p] == '0') spec.zero = true;
+      if (t[p] == '-')
+        spec.align = '<';
+      else if (t[p] == '+')
+        spec.sign = '+';
+      else if (t[p] == ' ' && !spec.sign)
+        spec.sign = ' ';
+      else if (t[p] == '#')
+        spec.alternate = true;
+      else if (t[p] == '0')
+        spec.zero = true;
     }
     const auto count = [&]() -> std::int64_t {
       if (p < t.size() && t[p] == '*') {
@@ -340,7 +371,8 @@ Value format_percent(const Str& format, const Value& args, Interp& in) {
     const Value v = value ? *value : take();
     if (type == 's' || type == 'r' || type == 'a') {
       Str s = type == 's' ? to_str(v, in) : repr(v, in);
-      if (spec.precision) s = slice_bytes(s, 0, byte_of_char(s.text, static_cast<std::size_t>(*spec.precision)), in.budget);
+      if (spec.precision)
+        s = slice_bytes(s, 0, byte_of_char(s.text, static_cast<std::size_t>(*spec.precision)), in.budget);
       spec.zero = false;
       put_padded(s, 0, spec, '>', out);
     } else if (std::string_view("diuxXofFeEgG").find(type) != std::string_view::npos) {
@@ -350,13 +382,16 @@ Value format_percent(const Str& format, const Value& args, Interp& in) {
       const bool whole = std::string_view("diuxXo").find(type) != std::string_view::npos;
       if (v.is_float() && std::string_view("xXo").find(type) != std::string_view::npos)
         throw Error("TypeError", fmt::format("%{} format: an integer is required, not float", type));
-      if (whole && v.is_float() && !(std::fabs(v.real()) < 1e30)) throw Error("OverflowError", "cannot convert float to integer");
+      if (whole && v.is_float() && !(std::fabs(v.real()) < 1e30))
+        throw Error("OverflowError", "cannot convert float to integer");
       spec.type = type == 'i' || type == 'u' ? 'd' : type;
       if (whole) spec.precision.reset();
       put_number(whole && v.is_float() ? Value(static_cast<Int>(v.real())) : v, spec, out);
     } else if (type == 'c') {
-      if (v.is_str() && char_count(v.str().text) == 1) out.add(v.str());
-      else throw Error("TypeError", "%c requires a single character");
+      if (v.is_str() && char_count(v.str().text) == 1)
+        out.add(v.str());
+      else
+        throw Error("TypeError", "%c requires a single character");
     } else {
       throw Error("ValueError", fmt::format("unsupported format character '{}'", type));
     }

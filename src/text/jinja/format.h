@@ -5,7 +5,7 @@
 
 namespace hearth::jinja {
 
-Value format_percent(const Str& format, const Value& args, Interp& in);      // format % args
-Str format_braces(const Str& format, const Args& args, Interp& in);          // format.format(…)
+Value format_percent(const Str& format, const Value& args, Interp& in);  // format % args
+Str format_braces(const Str& format, const Args& args, Interp& in);      // format.format(…)
 
 }  // namespace hearth::jinja

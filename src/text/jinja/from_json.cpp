@@ -1,7 +1,7 @@
 #include "text/jinja/from_json.h"
 
-#include <array>
 #include <algorithm>
+#include <array>
 
 namespace hearth::jinja {
 namespace {
@@ -19,11 +19,16 @@ bool is_known_role(const std::string& key, const Json& value, Origin origin) {
 
 Value from_json(const Json& json, Origin origin) {
   switch (json.type()) {
-    case Json::value_t::boolean: return Value(json.get<bool>());
-    case Json::value_t::number_integer: return Value(static_cast<Int>(json.get<std::int64_t>()));
-    case Json::value_t::number_unsigned: return Value(static_cast<Int>(json.get<std::uint64_t>()));
-    case Json::value_t::number_float: return Value(json.get<double>());
-    case Json::value_t::string: return text(json.get_ref<const std::string&>(), origin);
+    case Json::value_t::boolean:
+      return Value(json.get<bool>());
+    case Json::value_t::number_integer:
+      return Value(static_cast<Int>(json.get<std::int64_t>()));
+    case Json::value_t::number_unsigned:
+      return Value(static_cast<Int>(json.get<std::uint64_t>()));
+    case Json::value_t::number_float:
+      return Value(json.get<double>());
+    case Json::value_t::string:
+      return text(json.get_ref<const std::string&>(), origin);
     case Json::value_t::array: {
       std::vector<Value> items;
       items.reserve(json.size());
@@ -38,7 +43,8 @@ Value from_json(const Json& json, Origin origin) {
       }
       return make_dict(std::move(d));
     }
-    default: return Value();
+    default:
+      return Value();
   }
 }
 

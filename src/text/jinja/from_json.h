@@ -7,9 +7,9 @@
 namespace hearth::jinja {
 
 enum class Origin {
-  server,        // no marks
-  request,       // every string and key is marked
-  messages,      // as request, but a "role" that is one of the known roles is not: templates write it into their own tags
+  server,    // no marks
+  request,   // every string and key is marked
+  messages,  // as request, but a "role" that is one of the known roles is not: templates write it into their own tags
 };
 
 Value from_json(const Json& json, Origin origin);

@@ -23,8 +23,8 @@ namespace hearth::jinja {
 struct Frame {
   const Frame* outer = nullptr;
   std::vector<std::pair<std::string, Value>> names;
-  const Value* find(std::string_view name, std::size_t& seen) const;   // here or outside; counts the names it looked at
-  void set(std::string_view name, Value value);                          // here
+  const Value* find(std::string_view name, std::size_t& seen) const;  // here or outside; counts the names it looked at
+  void set(std::string_view name, Value value);                       // here
 };
 
 class Namespace final : public Object {
@@ -55,7 +55,7 @@ class Interp {
   Value apply_filter(std::string_view name, const Value& value, Args& args);
   bool apply_test(std::string_view name, const Value& value, Args& args);
   std::shared_ptr<Namespace> new_namespace();
-  void release_at_end(ObjectPtr object);   // it may come to hold itself
+  void release_at_end(ObjectPtr object);  // it may come to hold itself
   // The body of one round of a loop (also when loop() calls itself).
   Str render_loop(const Stmt& loop, const std::vector<Value>& items, const Frame& outer, int depth);
 
@@ -80,7 +80,7 @@ class Interp {
   Frame root_;
   std::deque<Frame> frames_;
   std::vector<ObjectPtr> released_at_end_;
-  const Value* hole_ = nullptr;          // what a filter block filters
+  const Value* hole_ = nullptr;  // what a filter block filters
 };
 
 // range, dict, namespace, raise_exception, …; none when there is no such global.
@@ -89,7 +89,7 @@ std::optional<Value> find_global(std::string_view name);
 std::optional<Value> find_method(const Value& v, std::string_view name);
 
 using NativeFn = Value (*)(Interp& in, const Value& self, Args& args);
-class Function final : public Object {   // a global (self is none) or a bound method
+class Function final : public Object {  // a global (self is none) or a bound method
  public:
   Function(NativeFn fn, Value self) : fn_(fn), self_(std::move(self)) {}
   std::string_view type_name() const override { return "builtin_function_or_method"; }
@@ -105,12 +105,12 @@ class Function final : public Object {   // a global (self is none) or a bound m
 class Params {
  public:
   Params(Args& args, const char* function, std::initializer_list<const char*> names, std::size_t num_required = 0);
-  const Value* operator[](std::size_t i) const { return values_[i]; }      // null when not given
+  const Value* operator[](std::size_t i) const { return values_[i]; }  // null when not given
   const Value& required(std::size_t i) const { return *values_[i]; }
   bool flag(std::size_t i, bool otherwise) const;
   std::int64_t index(std::size_t i, std::int64_t otherwise) const;
-  const Str& str(std::size_t i) const;                                      // TypeError when it is none
-  std::optional<std::string_view> text(std::size_t i) const;                // absent or none: nullopt
+  const Str& str(std::size_t i) const;                        // TypeError when it is none
+  std::optional<std::string_view> text(std::size_t i) const;  // absent or none: nullopt
 
  private:
   std::string function_;

@@ -29,7 +29,8 @@ std::string with_unix_newlines(std::string_view source) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 std::size_t space_length(std::string_view s, std::size_t pos) {
@@ -60,7 +61,9 @@ class Lexer {
   }
 
  private:
-  void emit(Type type, std::string text = {}, Value value = {}) { out_.push_back({type, std::move(text), std::move(value), line_}); }
+  void emit(Type type, std::string text = {}, Value value = {}) {
+    out_.push_back({type, std::move(text), std::move(value), line_});
+  }
   bool at(std::string_view t) const { return s_.compare(pos_, t.size(), t) == 0; }
   void advance(std::size_t n) {
     line_ += static_cast<int>(std::count(s_.begin() + static_cast<std::ptrdiff_t>(pos_),
@@ -118,8 +121,10 @@ class Lexer {
 
   // trim_blocks takes one newline; "-" all white space.
   void after_tag(char sign) {
-    if (sign == '-') skip_space();
-    else if (sign != '+' && at("\n")) advance(1);
+    if (sign == '-')
+      skip_space();
+    else if (sign != '+' && at("\n"))
+      advance(1);
   }
 
   bool raw_begins(char sign) {
@@ -158,13 +163,18 @@ class Lexer {
     std::string open;
     while (true) {
       skip_space();
-      if (pos_ >= s_.size()) fail(fmt::format("the tag opened here never ends: '{}' expected", variable ? "}}" : "%}"), begin_line);
+      if (pos_ >= s_.size())
+        fail(fmt::format("the tag opened here never ends: '{}' expected", variable ? "}}" : "%}"), begin_line);
       if (open.empty() && tag_ends(variable)) return;
       const char c = s_[pos_];
-      if (is_digit(c)) number();
-      else if (is_word_byte(c)) word();
-      else if (c == '\'' || c == '"') string(c);
-      else op(open);
+      if (is_digit(c))
+        number();
+      else if (is_word_byte(c))
+        word();
+      else if (c == '\'' || c == '"')
+        string(c);
+      else
+        op(open);
     }
   }
 
@@ -187,7 +197,7 @@ class Lexer {
     std::size_t end = pos_;
     while (end < s_.size() && is_word_byte(s_[end])) ++end;
     const std::string text = s_.substr(pos_, end - pos_);
-    for (std::size_t p = 0; p < text.size();) {          // white space and such inside a run of non-ASCII bytes
+    for (std::size_t p = 0; p < text.size();) {  // white space and such inside a run of non-ASCII bytes
       const char32_t ch = decode_char(text, p);
       if (ch >= 0x80 && is_space(ch)) fail("invalid character in identifier", line_);
     }
@@ -198,7 +208,10 @@ class Lexer {
   std::size_t digits(std::size_t p, int base) const {
     while (p < s_.size()) {
       const char c = s_[p];
-      const int v = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+      const int v = is_digit(c)            ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : 99;
       if (v >= base && !(c == '_' && p + 1 < s_.size() && std::isxdigit(static_cast<unsigned char>(s_[p + 1])))) break;
       ++p;
     }
@@ -250,7 +263,8 @@ class Lexer {
   char32_t hex(std::size_t& p, int n) {
     char32_t v = 0;
     for (int i = 0; i < n; ++i, ++p) {
-      if (p >= s_.size() || !std::isxdigit(static_cast<unsigned char>(s_[p]))) fail("truncated escape in string", line_);
+      if (p >= s_.size() || !std::isxdigit(static_cast<unsigned char>(s_[p])))
+        fail("truncated escape in string", line_);
       const char c = s_[p];
       v = v * 16 + static_cast<char32_t>(is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
     }
@@ -268,7 +282,8 @@ class Lexer {
       return;
     } else if (c >= '0' && c <= '7') {
       char32_t v = static_cast<char32_t>(c - '0');
-      for (int n = 0; n < 2 && p < s_.size() && s_[p] >= '0' && s_[p] <= '7'; ++n, ++p) v = v * 8 + static_cast<char32_t>(s_[p] - '0');
+      for (int n = 0; n < 2 && p < s_.size() && s_[p] >= '0' && s_[p] <= '7'; ++n, ++p)
+        v = v * 8 + static_cast<char32_t>(s_[p] - '0');
       encode_char(out, v);
     } else if (c == 'x' || c == 'u' || c == 'U') {
       char32_t v = hex(p, c == 'x' ? 2 : c == 'u' ? 4 : 8);
@@ -281,7 +296,7 @@ class Lexer {
       encode_char(out, v);
     } else {
       out += '\\';
-      --p;                                               // the character itself is ordinary
+      --p;  // the character itself is ordinary
     }
   }
 
@@ -291,8 +306,10 @@ class Lexer {
     while (true) {
       if (p >= s_.size() || (s_[p] == '\\' && p + 1 >= s_.size())) fail("string never ends", line_);
       if (s_[p] == quote) break;
-      if (s_[p] == '\\') escape(text, p);
-      else text += s_[p++];
+      if (s_[p] == '\\')
+        escape(text, p);
+      else
+        text += s_[p++];
     }
     emit(Type::string, std::move(text));
     advance(p + 1 - pos_);

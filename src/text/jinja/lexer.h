@@ -15,8 +15,8 @@ namespace hearth::jinja {
 struct Token {
   enum class Type { data, variable_begin, variable_end, block_begin, block_end, name, string, integer, real, op, end };
   Type type;
-  std::string text;      // data, name, decoded string, operator
-  Value value;           // integer, real
+  std::string text;  // data, name, decoded string, operator
+  Value value;       // integer, real
   int line;
 
   bool is_op(std::string_view o) const { return type == Type::op && text == o; }

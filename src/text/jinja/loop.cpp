@@ -38,7 +38,8 @@ std::optional<Value> LoopObject::attribute(std::string_view name, Interp& in) {
   if (name == "depth0") return Value(static_cast<Int>(depth_));
   if (name == "previtem") return index == 0 ? Value::undefined("there is no previous item") : items_[index - 1];
   if (name == "nextitem") return index + 1 == n ? Value::undefined("there is no next item") : items_[index + 1];
-  if (name == "cycle") return Value(ObjectPtr(std::make_shared<Function>(loop_cycle, Value(ObjectPtr(shared_from_this())))));
+  if (name == "cycle")
+    return Value(ObjectPtr(std::make_shared<Function>(loop_cycle, Value(ObjectPtr(shared_from_this())))));
   if (name == "changed") {
     in.release_at_end(shared_from_this());
     return Value(ObjectPtr(std::make_shared<Function>(loop_changed, Value(ObjectPtr(shared_from_this())))));
@@ -47,9 +48,9 @@ std::optional<Value> LoopObject::attribute(std::string_view name, Interp& in) {
 }
 
 Value LoopObject::call(Interp& in, Args& args) {
-  if (!loop_.recursive)
-    throw Error("TypeError", "The loop must have the 'recursive' marker to be called recursively.");
-  if (args.pos.size() != 1) throw Error("TypeError", fmt::format("loop() takes one argument, {} given", args.pos.size()));
+  if (!loop_.recursive) throw Error("TypeError", "The loop must have the 'recursive' marker to be called recursively.");
+  if (args.pos.size() != 1)
+    throw Error("TypeError", fmt::format("loop() takes one argument, {} given", args.pos.size()));
   return Value(in.render_loop(loop_, iterate(args.pos[0], in), outer_, depth_ + 1));
 }
 

@@ -18,7 +18,7 @@ class LoopObject final : public Object, public std::enable_shared_from_this<Loop
   std::string_view type_name() const override { return "LoopContext"; }
   std::optional<Value> attribute(std::string_view name, Interp& in) override;
   bool callable() const override { return true; }
-  Value call(Interp& in, Args& args) override;          // in a recursive loop: the same loop over other items
+  Value call(Interp& in, Args& args) override;  // in a recursive loop: the same loop over other items
   bool changed(std::vector<Value> values, Interp& in);
   void release() override { last_changed_.reset(); }
   std::size_t index = 0;

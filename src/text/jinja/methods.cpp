@@ -35,7 +35,8 @@ Value dict_items(Interp& in, const Value& self, Args& args) {
 Value dict_get(Interp& in, const Value& self, Args& args) {
   if (!args.kw.empty()) throw Error("TypeError", "dict.get() takes no keyword arguments");
   const Params p(args, "get", {"key", "default"}, 1);
-  if (!is_hashable(p.required(0))) throw Error("TypeError", fmt::format("unhashable type: '{}'", type_name(p.required(0))));
+  if (!is_hashable(p.required(0)))
+    throw Error("TypeError", fmt::format("unhashable type: '{}'", type_name(p.required(0))));
   in.budget.step(1 + self.dict().items.size() / 64);
   if (const Value* v = self.dict().find(p.required(0))) return *v;
   return p[1] ? *p[1] : Value();
@@ -51,7 +52,8 @@ Value list_index(Interp& in, const Value& self, Args& args) {
   const auto n = static_cast<std::int64_t>(self.list().items.size());
   const auto clamp = [&](std::int64_t i) { return std::clamp<std::int64_t>(i < 0 ? i + n : i, 0, n); };
   for (std::int64_t i = clamp(p.index(1, 0)); i < clamp(p.index(2, n)); ++i)
-    if (equal(self.list().items[static_cast<std::size_t>(i)], p.required(0), in.budget)) return Value(static_cast<Int>(i));
+    if (equal(self.list().items[static_cast<std::size_t>(i)], p.required(0), in.budget))
+      return Value(static_cast<Int>(i));
   throw Error("ValueError", fmt::format("{} is not in {}", repr(p.required(0), in).text, type_name(self)));
 }
 Value list_count(Interp& in, const Value& self, Args& args) {
@@ -73,7 +75,8 @@ Value bit_length(Interp&, const Value& self, Args& args) {
   return Value(n);
 }
 
-constexpr Method kDict[] = {{"keys", dict_keys}, {"values", dict_values}, {"items", dict_items}, {"get", dict_get}, {"copy", same}};
+constexpr Method kDict[] = {
+    {"keys", dict_keys}, {"values", dict_values}, {"items", dict_items}, {"get", dict_get}, {"copy", same}};
 constexpr Method kList[] = {{"index", list_index}, {"count", list_count}, {"copy", same}};
 constexpr Method kInt[] = {{"bit_length", bit_length}};
 constexpr Method kFloat[] = {{"is_integer", is_integer}};
@@ -92,7 +95,8 @@ std::optional<Value> find_method(const Value& v, std::string_view name) {
   };
   const auto unsafe = [&](std::span<const std::string_view> names) -> std::optional<Value> {
     if (std::find(names.begin(), names.end(), name) == names.end()) return std::nullopt;
-    return Value::undefined(fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, type_name(v)), "SecurityError");
+    return Value::undefined(fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, type_name(v)),
+                            "SecurityError");
   };
   if (v.is_str()) return bind(string_methods());
   if (v.is_dict()) {

@@ -22,7 +22,8 @@ void refuse_undefined(const Value& a, const Value& b) {
 }
 
 [[noreturn]] void unsupported(const char* op, const Value& a, const Value& b) {
-  throw Error("TypeError", fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", op, type_name(a), type_name(b)));
+  throw Error("TypeError",
+              fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", op, type_name(a), type_name(b)));
 }
 [[noreturn]] void overflow() { throw Error("OverflowError", "integer is too large"); }
 
@@ -93,7 +94,7 @@ bool less(const Value& a, const Value& b, const char* op, Budget& budget) {
     if (a.is_float() || b.is_float()) return or_equal ? a.real() <= b.real() : a.real() < b.real();
     return or_equal ? a.whole() <= b.whole() : a.whole() < b.whole();
   }
-  if (a.is_str() && b.is_str()) {                        // UTF-8 sorts as code points do
+  if (a.is_str() && b.is_str()) {  // UTF-8 sorts as code points do
     budget.scan(std::min(a.str().size(), b.str().size()));
     return or_equal ? a.str().text <= b.str().text : a.str().text < b.str().text;
   }
@@ -177,16 +178,20 @@ Value int_arithmetic(BinaryOp op, Int a, Int b) {
       if (b == 0) throw Error("ZeroDivisionError", "integer division or modulo by zero");
       if (b == -1) return op == BinaryOp::mod ? Value(Int{0}) : int_arithmetic(BinaryOp::sub, 0, a);
       return Value(op == BinaryOp::mod ? floor_mod(a, b) : floor_div(a, b));
-    case BinaryOp::pow: return int_power(a, b);
+    case BinaryOp::pow:
+      return int_power(a, b);
   }
   return Value(r);
 }
 
 Value float_arithmetic(BinaryOp op, double a, double b) {
   switch (op) {
-    case BinaryOp::add: return Value(a + b);
-    case BinaryOp::sub: return Value(a - b);
-    case BinaryOp::mul: return Value(a * b);
+    case BinaryOp::add:
+      return Value(a + b);
+    case BinaryOp::sub:
+      return Value(a - b);
+    case BinaryOp::mul:
+      return Value(a * b);
     case BinaryOp::div:
       if (b == 0) throw Error("ZeroDivisionError", "float division by zero");
       return Value(a / b);
@@ -199,7 +204,8 @@ Value float_arithmetic(BinaryOp op, double a, double b) {
       if (m != 0 && (m < 0) != (b < 0)) m += b;
       return Value(m);
     }
-    case BinaryOp::pow: return Value(std::pow(a, b));
+    case BinaryOp::pow:
+      return Value(std::pow(a, b));
   }
   return Value(0.0);
 }
@@ -222,7 +228,6 @@ bool is_plain_sequence(const Value& v) {
 
 }  // namespace
 
-
 Value binary(BinaryOp op, const Value& a, const Value& b, Interp& in) {
   if (op == BinaryOp::mod && a.is_str()) return format_percent(a.str(), b, in);
   refuse_undefined(a, b);
@@ -242,7 +247,8 @@ Value binary(BinaryOp op, const Value& a, const Value& b, Interp& in) {
       return make_list(std::move(items), a.list().form);
     }
     if (is_plain_sequence(a))
-      throw Error("TypeError", fmt::format("can only concatenate {0} (not \"{1}\") to {0}", type_name(a), type_name(b)));
+      throw Error("TypeError",
+                  fmt::format("can only concatenate {0} (not \"{1}\") to {0}", type_name(a), type_name(b)));
   }
   if (op == BinaryOp::mul) {
     if ((a.is_str() || is_plain_sequence(a)) && (b.is_int() || b.is_bool())) return repeated(a, b, in);

@@ -31,15 +31,15 @@ Value get_slice(const Value& v, const Value& start, const Value& stop, const Val
 std::vector<Value> iterate(const Value& v, Interp& in);
 std::size_t length(const Value& v);
 
-Str to_str(const Value& v, Interp& in);      // str(v)
-Str repr(const Value& v, Interp& in);        // repr(v)
+Str to_str(const Value& v, Interp& in);  // str(v)
+Str repr(const Value& v, Interp& in);    // repr(v)
 std::string float_repr(double d);
 std::string int_text(Int i);
 // json.dumps(v, ensure_ascii=…, indent=…, separators=…, sort_keys=…)
 struct JsonStyle {
   bool ensure_ascii = false;
   bool sort_keys = false;
-  std::optional<std::string> indent;         // one level
+  std::optional<std::string> indent;  // one level
   std::string item_separator = ", ", key_separator = ": ";
 };
 Str to_json(const Value& v, const JsonStyle& style, Interp& in);

@@ -63,11 +63,11 @@ class Parser {
   bool tuple_ends(std::string_view end_name) const;
   ExprPtr assign_target(std::string_view end_name, bool with_attribute);
   ExprPtr node(Expr::Kind kind, int line) const;
-  ExprPtr done(ExprPtr e) const;         // sets the depth and checks it
+  ExprPtr done(ExprPtr e) const;  // sets the depth and checks it
 
   // ---- statements (parser_stmt.cpp)
-  Body body_until(Ends ends);            // stops before the name of the end tag
-  Body block(Ends ends);                 // block_end, body, and the end tag's name is current
+  Body body_until(Ends ends);  // stops before the name of the end tag
+  Body block(Ends ends);       // block_end, body, and the end tag's name is current
   std::unique_ptr<Stmt> statement();
   std::unique_ptr<Stmt> branch_statement();
   std::unique_ptr<Stmt> loop_statement();
@@ -80,17 +80,17 @@ class Parser {
   void macro_body(Macro& macro, std::string_view end);
 
   // What is open around the current token.
-  struct Macros {                        // names the open macros use
+  struct Macros {  // names the open macros use
     bool caller = false, varargs = false, kwargs = false;
   };
-  struct Nesting;                        // counts depth_
+  struct Nesting;  // counts depth_
   std::vector<Token> tokens_;
   std::size_t pos_ = 0;
   int depth_ = 0;
-  int loops_ = 0;                        // break and continue need one
-  bool soft_ = false;                    // inside an if: unknown filters wait
+  int loops_ = 0;      // break and continue need one
+  bool soft_ = false;  // inside an if: unknown filters wait
   std::vector<Macros> open_macros_;
-  std::size_t num_macros_ = 0;           // seen so far
+  std::size_t num_macros_ = 0;  // seen so far
 };
 
 FilterFn find_filter(std::string_view name);

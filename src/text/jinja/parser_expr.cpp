@@ -189,9 +189,12 @@ ExprPtr Parser::primary() {
   ExprPtr e = node(Kind::literal, t.line);
   if (t.type == Type::name) {
     take();
-    if (t.text == "true" || t.text == "True") e->value = Value(true);
-    else if (t.text == "false" || t.text == "False") e->value = Value(false);
-    else if (t.text == "none" || t.text == "None") e->value = Value();
+    if (t.text == "true" || t.text == "True")
+      e->value = Value(true);
+    else if (t.text == "false" || t.text == "False")
+      e->value = Value(false);
+    else if (t.text == "none" || t.text == "None")
+      e->value = Value();
     else {
       e->kind = Kind::name;
       e->name = t.text;
@@ -226,7 +229,8 @@ ExprPtr Parser::primary() {
 
 bool Parser::tuple_ends(std::string_view end_name) const {
   const Token& t = current();
-  return t.type == Type::variable_end || t.type == Type::block_end || t.is_op(")") || (!end_name.empty() && t.is_name(end_name));
+  return t.type == Type::variable_end || t.type == Type::block_end || t.is_op(")") ||
+         (!end_name.empty() && t.is_name(end_name));
 }
 
 ExprPtr Parser::tuple(bool with_conditional, std::string_view end_name, bool parenthesised) {
@@ -273,9 +277,12 @@ ExprPtr Parser::dict_literal() {
 
 ExprPtr Parser::postfix(ExprPtr e) {
   while (true) {
-    if (current().is_op(".") || current().is_op("[")) e = subscript(std::move(e));
-    else if (current().is_op("(")) e = call(std::move(e));
-    else return e;
+    if (current().is_op(".") || current().is_op("["))
+      e = subscript(std::move(e));
+    else if (current().is_op("("))
+      e = call(std::move(e));
+    else
+      return e;
   }
 }
 
@@ -298,7 +305,7 @@ ExprPtr Parser::subscript(ExprPtr object) {
     return done(std::move(e));
   }
   ExprPtr e = subscribed(std::move(object));
-  if (current().is_op(",") && e->kind == Kind::item) {   // x[1, 2] is x[(1, 2)]
+  if (current().is_op(",") && e->kind == Kind::item) {  // x[1, 2] is x[(1, 2)]
     ExprPtr key = node(Kind::tuple, t.line);
     key->kids.push_back(std::move(e->kids[1]));
     while (skip_op(",") && !current().is_op("]")) key->kids.push_back(expression());
@@ -371,10 +378,14 @@ void Parser::call_arguments(Expr& e) {
 
 ExprPtr Parser::filters(ExprPtr e) {
   while (true) {
-    if (skip_op("|")) e = filter(std::move(e));
-    else if (current().is_name("is")) e = test(std::move(e));
-    else if (current().is_op("(")) e = call(std::move(e));
-    else return e;
+    if (skip_op("|"))
+      e = filter(std::move(e));
+    else if (current().is_name("is"))
+      e = test(std::move(e));
+    else if (current().is_op("("))
+      e = call(std::move(e));
+    else
+      return e;
   }
 }
 
@@ -400,8 +411,8 @@ ExprPtr Parser::test(ExprPtr value) {
   const Token& t = current();
   if (t.is_op("(")) {
     call_arguments(*e);
-  } else if ((t.type == Type::name || t.type == Type::string || t.type == Type::integer || t.type == Type::real || t.is_op("[") ||
-              t.is_op("{")) &&
+  } else if ((t.type == Type::name || t.type == Type::string || t.type == Type::integer || t.type == Type::real ||
+              t.is_op("[") || t.is_op("{")) &&
              !t.is_name("else") && !t.is_name("or") && !t.is_name("and")) {
     if (t.is_name("is")) fail("tests cannot be chained with 'is'", t.line);
     e->kids.push_back(postfix(primary()));

@@ -18,14 +18,22 @@ std::unique_ptr<Stmt> make(Kind kind, int line) {
 
 std::string describe(const Token& t) {
   switch (t.type) {
-    case Type::data: return "text";
-    case Type::variable_begin: return "'{{'";
-    case Type::variable_end: return "'}}'";
-    case Type::block_begin: return "'{%'";
-    case Type::block_end: return "'%}'";
-    case Type::end: return "the end of the template";
-    case Type::string: return "a string";
-    default: return "'" + (t.text.size() > 60 ? t.text.substr(0, 60) : t.text) + "'";
+    case Type::data:
+      return "text";
+    case Type::variable_begin:
+      return "'{{'";
+    case Type::variable_end:
+      return "'}}'";
+    case Type::block_begin:
+      return "'{%'";
+    case Type::block_end:
+      return "'%}'";
+    case Type::end:
+      return "the end of the template";
+    case Type::string:
+      return "a string";
+    default:
+      return "'" + (t.text.size() > 60 ? t.text.substr(0, 60) : t.text) + "'";
   }
 }
 
@@ -135,7 +143,8 @@ std::unique_ptr<Stmt> Parser::statement() {
   }
   if (t.text == "block") return scoped_statement(Kind::scope, "endblock");
   for (std::string_view other : {"include", "import", "from", "extends"})
-    if (t.text == other) fail(fmt::format("tag '{}' reads another template; a chat template is one file", t.text), t.line);
+    if (t.text == other)
+      fail(fmt::format("tag '{}' reads another template; a chat template is one file", t.text), t.line);
   fail(fmt::format("unknown tag '{}'", t.text), t.line);
 }
 
@@ -168,7 +177,7 @@ std::unique_ptr<Stmt> Parser::loop_statement() {
   if (skip_name("if")) s->condition = expression();
   const std::size_t macros_before = num_macros_;
   s->recursive = skip_name("recursive");
-  if (s->recursive) ++num_macros_;       // loop() reads the frames outside, like a macro
+  if (s->recursive) ++num_macros_;  // loop() reads the frames outside, like a macro
   {
     const Within loops(loops_, loops_ + 1);
     s->body = block({"else", "endfor"});
@@ -203,8 +212,10 @@ void Parser::signature(Macro& macro) {
     if (!macro.params.empty()) expect_op(",");
     if (current().is_op(")")) break;
     macro.params.push_back(expect_name());
-    if (skip_op("=")) macro.defaults.push_back(expression());
-    else if (!macro.defaults.empty()) fail("a parameter without a default follows one with a default", current().line);
+    if (skip_op("="))
+      macro.defaults.push_back(expression());
+    else if (!macro.defaults.empty())
+      fail("a parameter without a default follows one with a default", current().line);
   }
   expect_op(")");
 }

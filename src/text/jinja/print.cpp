@@ -41,9 +41,17 @@ namespace {
 bool printable(char32_t c) {
   if (c < 0x7F) return c >= 0x20;
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
-    case UTF8PROC_CATEGORY_CC: case UTF8PROC_CATEGORY_CF: case UTF8PROC_CATEGORY_CS: case UTF8PROC_CATEGORY_CO:
-    case UTF8PROC_CATEGORY_CN: case UTF8PROC_CATEGORY_ZL: case UTF8PROC_CATEGORY_ZP: case UTF8PROC_CATEGORY_ZS: return false;
-    default: return true;
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+    case UTF8PROC_CATEGORY_ZS:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -55,15 +63,24 @@ void repr_str(const Str& s, StrBuilder& out) {
     const std::size_t at = pos;
     const char32_t c = decode_char(t, pos);
     const auto escape = [&](const std::string& e) { out.add(e, s.marked_at(at)); };
-    if (c == '\\') escape("\\\\");
-    else if (c == static_cast<char32_t>(quote)) escape(std::string("\\") + quote);
-    else if (c == '\n') escape("\\n");
-    else if (c == '\r') escape("\\r");
-    else if (c == '\t') escape("\\t");
-    else if (printable(c)) out.add(s, at, pos);
-    else if (c < 0x100) escape(fmt::format("\\x{:02x}", static_cast<unsigned>(c)));
-    else if (c < 0x10000) escape(fmt::format("\\u{:04x}", static_cast<unsigned>(c)));
-    else escape(fmt::format("\\U{:08x}", static_cast<unsigned>(c)));
+    if (c == '\\')
+      escape("\\\\");
+    else if (c == static_cast<char32_t>(quote))
+      escape(std::string("\\") + quote);
+    else if (c == '\n')
+      escape("\\n");
+    else if (c == '\r')
+      escape("\\r");
+    else if (c == '\t')
+      escape("\\t");
+    else if (printable(c))
+      out.add(s, at, pos);
+    else if (c < 0x100)
+      escape(fmt::format("\\x{:02x}", static_cast<unsigned>(c)));
+    else if (c < 0x10000)
+      escape(fmt::format("\\u{:04x}", static_cast<unsigned>(c)));
+    else
+      escape(fmt::format("\\U{:08x}", static_cast<unsigned>(c)));
   }
   out.add(std::string_view(&quote, 1));
 }

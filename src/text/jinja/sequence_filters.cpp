@@ -10,7 +10,9 @@
 namespace hearth::jinja {
 namespace {
 
-Value lowered(const Value& v, Interp& in) { return v.is_str() ? Value(change_case(v.str(), Case::lower, in.budget)) : v; }
+Value lowered(const Value& v, Interp& in) {
+  return v.is_str() ? Value(change_case(v.str(), Case::lower, in.budget)) : v;
+}
 
 // ---- whole sequences -----------------------------------------------------------------------------------------------
 Value count(Interp&, const Value& v, Args& args) {
@@ -43,7 +45,8 @@ Value first(Interp& in, const Value& v, Args& args) {
 
 Value last(Interp& in, const Value& v, Args& args) {
   const Params p(args, "last", {});
-  if (v.is_list() && v.list().form == List::Form::iterator) throw Error("TypeError", "'generator' object is not reversible");
+  if (v.is_list() && v.list().form == List::Form::iterator)
+    throw Error("TypeError", "'generator' object is not reversible");
   if (v.is_list() && !v.list().items.empty()) return v.list().items.back();
   if (v.is_str() && v.str().size() > 0) return get_item(v, Value(Int{-1}), in);
   const std::vector<Value> all = iterate(v, in);
@@ -79,7 +82,8 @@ Value otherwise(Interp&, const Value& v, Args& args) {
 
 // ---- map, select ---------------------------------------------------------------------------------------------------
 std::string name_of(const Value& v) {
-  if (!v.is_str()) throw Error("TypeError", fmt::format("the name of a filter or test must be a string, not {}", type_name(v)));
+  if (!v.is_str())
+    throw Error("TypeError", fmt::format("the name of a filter or test must be a string, not {}", type_name(v)));
   return v.str().text;
 }
 
@@ -165,7 +169,8 @@ Value dictsort(Interp& in, const Value& v, Args& args) {
   if (v.is_undefined()) fail_undefined(v);
   if (!v.is_dict()) throw Error("AttributeError", fmt::format("'{}' object has no attribute 'items'", type_name(v)));
   const std::string_view by = p[1] ? p.str(1).view() : "key";
-  if (by != "key" && by != "value") throw Error("FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
+  if (by != "key" && by != "value")
+    throw Error("FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
   std::vector<Keyed> rows;
   in.budget.values(2 * v.dict().items.size());
   for (const auto& [key, value] : v.dict().items) {
@@ -219,8 +224,9 @@ Value groupby(Interp& in, const Value& v, Args& args) {
   for (std::size_t i = 0; i < ordered.size();) {
     const Value& key = ordered[i].list().items[0];
     std::vector<Value> members;
-    while (i < ordered.size() && equal(ordered[i].list().items[0], key, in.budget)) members.push_back(ordered[i++].list().items[1]);
-    if (members.empty()) members.push_back(ordered[i++].list().items[1]);      // NaN equals nothing
+    while (i < ordered.size() && equal(ordered[i].list().items[0], key, in.budget))
+      members.push_back(ordered[i++].list().items[1]);
+    if (members.empty()) members.push_back(ordered[i++].list().items[1]);  // NaN equals nothing
     Value name = attribute_path(members[0], p.required(0), in);
     if (name.is_undefined()) name = key;
     auto group = std::make_shared<List>(make_tuple({std::move(name), make_list(std::move(members))}).list());
@@ -269,7 +275,8 @@ Value slices(Interp& in, const Value& v, Args& args) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < count_; ++i) {
     const std::size_t end = at + each + (i < extra ? 1 : 0);
-    std::vector<Value> row(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<Value> row(all.begin() + static_cast<std::ptrdiff_t>(at),
+                           all.begin() + static_cast<std::ptrdiff_t>(end));
     if (p[1] && !p[1]->is_none() && i >= extra) row.push_back(*p[1]);
     at = end;
     out.push_back(make_list(std::move(row)));
@@ -280,7 +287,7 @@ Value slices(Interp& in, const Value& v, Args& args) {
 Value attr(Interp& in, const Value& v, Args& args) {
   const Params p(args, "attr", {"name"}, 1);
   if (v.is_undefined()) fail_undefined(v);
-  if (v.is_dict()) {                                     // attributes only, never keys
+  if (v.is_dict()) {  // attributes only, never keys
     auto m = find_method(v, p.str(0).text);
     return m ? std::move(*m) : Value::undefined(fmt::format("'dict object' has no attribute '{}'", p.str(0).text));
   }
@@ -288,11 +295,31 @@ Value attr(Interp& in, const Value& v, Args& args) {
 }
 
 constexpr FilterRow kFilters[] = {
-    {"length", count}, {"count", count}, {"list", list}, {"items", items}, {"first", first}, {"last", last}, {"join", join},
-    {"reverse", reverse}, {"default", otherwise}, {"d", otherwise}, {"map", map}, {"select", select<true, false>},
-    {"reject", select<false, false>}, {"selectattr", select<true, true>}, {"rejectattr", select<false, true>}, {"sort", sort},
-    {"dictsort", dictsort}, {"min", extreme<false>}, {"max", extreme<true>}, {"unique", unique}, {"groupby", groupby},
-    {"sum", sum}, {"batch", batch}, {"slice", slices}, {"attr", attr},
+    {"length", count},
+    {"count", count},
+    {"list", list},
+    {"items", items},
+    {"first", first},
+    {"last", last},
+    {"join", join},
+    {"reverse", reverse},
+    {"default", otherwise},
+    {"d", otherwise},
+    {"map", map},
+    {"select", select<true, false>},
+    {"reject", select<false, false>},
+    {"selectattr", select<true, true>},
+    {"rejectattr", select<false, true>},
+    {"sort", sort},
+    {"dictsort", dictsort},
+    {"min", extreme<false>},
+    {"max", extreme<true>},
+    {"unique", unique},
+    {"groupby", groupby},
+    {"sum", sum},
+    {"batch", batch},
+    {"slice", slices},
+    {"attr", attr},
 };
 
 }  // namespace

@@ -22,8 +22,10 @@ Str marked(std::string_view text) {
 // ---- building ------------------------------------------------------------------------------------------------------
 void StrBuilder::mark(std::size_t begin, std::size_t end) {
   if (begin == end) return;
-  if (!out_.marks.empty() && out_.marks.back().end == begin) out_.marks.back().end = end;
-  else out_.marks.push_back({begin, end});
+  if (!out_.marks.empty() && out_.marks.back().end == begin)
+    out_.marks.back().end = end;
+  else
+    out_.marks.push_back({begin, end});
 }
 
 void StrBuilder::add(std::string_view text, bool is_marked) {
@@ -38,14 +40,15 @@ void StrBuilder::add(const Str& s, std::size_t begin, std::size_t end) {
   budget_.bytes(end - begin);
   const std::size_t at = out_.text.size();
   out_.text.append(s.text, begin, end - begin);
-  auto it = std::upper_bound(s.marks.begin(), s.marks.end(), begin, [](std::size_t v, const Span& m) { return v < m.end; });
+  auto it =
+      std::upper_bound(s.marks.begin(), s.marks.end(), begin, [](std::size_t v, const Span& m) { return v < m.end; });
   for (; it != s.marks.end() && it->begin < end; ++it)
     mark(at + std::max(it->begin, begin) - begin, at + std::min(it->end, end) - begin);
 }
 
 void StrBuilder::fill(std::string_view unit, std::size_t times) {
   if (unit.empty() || times == 0) return;
-  if (times > (std::size_t{1} << 40)) times = std::size_t{1} << 40;   // refused by the budget below
+  if (times > (std::size_t{1} << 40)) times = std::size_t{1} << 40;  // refused by the budget below
   budget_.bytes(unit.size() * times);
   for (std::size_t i = 0; i < times; ++i) out_.text.append(unit);
 }
@@ -95,8 +98,9 @@ std::size_t byte_of_char(std::string_view s, std::size_t chars) {
 
 char32_t decode_char(std::string_view s, std::size_t& pos) {
   utf8proc_int32_t c = 0;
-  const utf8proc_ssize_t n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(s.data() + pos),
-                                              static_cast<utf8proc_ssize_t>(std::min<std::size_t>(s.size() - pos, 4)), &c);
+  const utf8proc_ssize_t n =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(s.data() + pos),
+                       static_cast<utf8proc_ssize_t>(std::min<std::size_t>(s.size() - pos, 4)), &c);
   if (n <= 0) {
     ++pos;
     return 0xFFFD;
@@ -132,7 +136,8 @@ bool is_space(char32_t c) {
 std::size_t find_text(std::string_view text, std::string_view needle, std::size_t from) {
   if (from > text.size()) return kNotFound;
   if (needle.empty()) return from;
-  const void* at = memmem(text.data() + from, text.size() - from, needle.data(), needle.size());   // two-way search in glibc
+  const void* at =
+      memmem(text.data() + from, text.size() - from, needle.data(), needle.size());  // two-way search in glibc
   return at ? static_cast<std::size_t>(static_cast<const char*>(at) - text.data()) : kNotFound;
 }
 
@@ -183,12 +188,12 @@ std::vector<Str> split_space(const Str& s, std::int64_t max, bool from_right, Bu
   if (in_word) words.push_back({word, t.size()});
   if (max >= 0 && static_cast<std::int64_t>(words.size()) > max + 1) {
     const std::size_t keep = static_cast<std::size_t>(max);
-    if (from_right) {                                    // the rest is everything up to the last of the first words
+    if (from_right) {  // the rest is everything up to the last of the first words
       const std::size_t first = words.size() - keep;
       words[first - 1].begin = 0;
       words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(first - 1));
     } else {
-      words[keep].end = t.size();                        // the rest keeps its trailing white space
+      words[keep].end = t.size();  // the rest keeps its trailing white space
       words.resize(keep + 1);
     }
   }
@@ -223,7 +228,8 @@ Str strip(const Str& s, Side side, std::optional<std::string_view> chars, Budget
   return slice_bytes(s, begin, end, b);
 }
 
-std::vector<Str> split(const Str& s, std::optional<std::string_view> sep, std::int64_t max, bool from_right, Budget& b) {
+std::vector<Str> split(const Str& s, std::optional<std::string_view> sep, std::int64_t max, bool from_right,
+                       Budget& b) {
   b.scan(s.size());
   if (!sep) return split_space(s, max, from_right, b);
   if (sep->empty()) throw Error("ValueError", "empty separator");
@@ -278,7 +284,7 @@ Str replace(const Str& s, std::string_view from, const Str& to, std::int64_t max
   const std::string_view t = s.text;
   std::int64_t done = 0;
   std::size_t begin = 0;
-  if (from.empty()) {                                    // before each character and at the end
+  if (from.empty()) {  // before each character and at the end
     while (max < 0 || done < max) {
       b.step();
       out.add(to);
@@ -318,9 +324,10 @@ struct Expanded {
   char32_t c;
   const char *upper, *title;
 };
-constexpr Expanded kExpanded[] = {{0xDF, "SS", "Ss"},   {0x149, "\u02BCN", "\u02BCN"}, {0x1F0, "J\u030C", "J\u030C"}, {0xFB00, "FF", "Ff"},
-                                  {0xFB01, "FI", "Fi"}, {0xFB02, "FL", "Fl"},          {0xFB03, "FFI", "Ffi"},        {0xFB04, "FFL", "Ffl"},
-                                  {0xFB05, "ST", "St"}, {0xFB06, "ST", "St"}};
+constexpr Expanded kExpanded[] = {{0xDF, "SS", "Ss"},     {0x149, "\u02BCN", "\u02BCN"}, {0x1F0, "J\u030C", "J\u030C"},
+                                  {0xFB00, "FF", "Ff"},   {0xFB01, "FI", "Fi"},          {0xFB02, "FL", "Fl"},
+                                  {0xFB03, "FFI", "Ffi"}, {0xFB04, "FFL", "Ffl"},        {0xFB05, "ST", "St"},
+                                  {0xFB06, "ST", "St"}};
 
 void put_upper(std::string& out, char32_t c, bool title) {
   for (const Expanded& e : kExpanded)
@@ -352,13 +359,23 @@ Str change_case(const Str& s, Case how, Budget& b) {
     const char32_t c = decode_char(t, pos);
     one.clear();
     switch (how) {
-      case Case::upper: put_upper(one, c, false); break;
-      case Case::lower: put_lower(one, c); break;
-      case Case::swap: is_upper_char(c) ? put_lower(one, c) : put_upper(one, c, false); break;
-      case Case::capitalize: at == 0 ? put_upper(one, c, true) : put_lower(one, c); break;
-      case Case::title: in_word ? put_lower(one, c) : put_upper(one, c, true); break;
+      case Case::upper:
+        put_upper(one, c, false);
+        break;
+      case Case::lower:
+        put_lower(one, c);
+        break;
+      case Case::swap:
+        is_upper_char(c) ? put_lower(one, c) : put_upper(one, c, false);
+        break;
+      case Case::capitalize:
+        at == 0 ? put_upper(one, c, true) : put_lower(one, c);
+        break;
+      case Case::title:
+        in_word ? put_lower(one, c) : put_upper(one, c, true);
+        break;
     }
-    if (c == 0x3A3 && in_word && one == "\u03C3") {       // a sigma that ends its word
+    if (c == 0x3A3 && in_word && one == "\u03C3") {  // a sigma that ends its word
       std::size_t next = pos;
       if (pos >= t.size() || !is_cased(decode_char(t, next))) one = "\u03C2";
     }

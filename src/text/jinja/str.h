@@ -54,16 +54,17 @@ Str repeat(const Str& s, std::size_t times, Budget& b);
 // ---- characters ----------------------------------------------------------------------------------------------------
 bool is_ascii(std::string_view s);
 std::size_t char_count(std::string_view s);
-std::size_t byte_of_char(std::string_view s, std::size_t chars);     // s.size() when past the end
-char32_t decode_char(std::string_view s, std::size_t& pos);          // advances; U+FFFD for a bad byte
+std::size_t byte_of_char(std::string_view s, std::size_t chars);  // s.size() when past the end
+char32_t decode_char(std::string_view s, std::size_t& pos);       // advances; U+FFFD for a bad byte
 void encode_char(std::string& out, char32_t c);
 bool valid_utf8(std::string_view s);
-bool is_space(char32_t c);                                           // Python's str.isspace, one character
+bool is_space(char32_t c);  // Python's str.isspace, one character
 
 // ---- search: time is linear in the text, whatever the needle -------------------------------------------------------
 constexpr std::size_t kNotFound = std::string_view::npos;
 std::size_t find_text(std::string_view text, std::string_view needle, std::size_t from = 0);
-std::size_t rfind_text(std::string_view text, std::string_view needle, std::size_t end, Budget& b);   // a match that ends by end
+std::size_t rfind_text(std::string_view text, std::string_view needle, std::size_t end,
+                       Budget& b);  // a match that ends by end
 
 // ---- whole strings -------------------------------------------------------------------------------------------------
 enum class Side { both, left, right };

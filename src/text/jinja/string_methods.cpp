@@ -50,7 +50,8 @@ Value partition(Interp& in, const Value& self, Args& args) {
   if (sep.size() == 0) throw Error("ValueError", "empty separator");
   in.budget.scan(s.size());
   const std::size_t at = from_right ? rfind_text(s.text, sep.text, s.size(), in.budget) : find_text(s.text, sep.text);
-  if (at == kNotFound) return from_right ? make_tuple({Value(Str{}), Value(Str{}), self}) : make_tuple({self, Value(Str{}), Value(Str{})});
+  if (at == kNotFound)
+    return from_right ? make_tuple({Value(Str{}), Value(Str{}), self}) : make_tuple({self, Value(Str{}), Value(Str{})});
   return make_tuple({Value(slice_bytes(s, 0, at, in.budget)), Value(slice_bytes(s, at, at + sep.size(), in.budget)),
                      Value(slice_bytes(s, at + sep.size(), s.size(), in.budget))});
 }
@@ -78,7 +79,8 @@ Value removed(Interp& in, const Value& self, Args& args) {
   const Params p(args, prefix ? "removeprefix" : "removesuffix", {prefix ? "prefix" : "suffix"}, 1);
   const Str &s = self.str(), &part = p.str(0);
   if (prefix ? s.text.starts_with(part.text) : s.text.ends_with(part.text))
-    return Value(prefix ? slice_bytes(s, part.size(), s.size(), in.budget) : slice_bytes(s, 0, s.size() - part.size(), in.budget));
+    return Value(prefix ? slice_bytes(s, part.size(), s.size(), in.budget)
+                        : slice_bytes(s, 0, s.size() - part.size(), in.budget));
   return self;
 }
 
@@ -104,7 +106,8 @@ Value starts_or_ends(Interp& in, const Value& self, Args& args) {
   const auto test = [&](const Value& v) {
     if (v.is_undefined()) fail_undefined(v);
     if (!v.is_str())
-      throw Error("TypeError", fmt::format("{} first arg must be str or a tuple of str, not {}", at_start ? "startswith" : "endswith", type_name(v)));
+      throw Error("TypeError", fmt::format("{} first arg must be str or a tuple of str, not {}",
+                                           at_start ? "startswith" : "endswith", type_name(v)));
     return at_start ? t.starts_with(v.str().text) : t.ends_with(v.str().text);
   };
   const Value& what = p.required(0);
@@ -198,7 +201,8 @@ bool is_letter(char32_t c) {
 }
 bool is_decimal(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ND; }
 bool is_superscript_digit(char32_t c) {
-  return c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) || (c >= 0x2080 && c <= 0x2089);
+  return c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 || (c >= 0x2074 && c <= 0x2079) ||
+         (c >= 0x2080 && c <= 0x2089);
 }
 bool is_digit(char32_t c) { return is_decimal(c) || is_superscript_digit(c); }
 bool is_numeric(char32_t c) {
@@ -267,20 +271,48 @@ Value isidentifier(Interp&, const Value& self, Args& args) {
 Value format(Interp& in, const Value& self, Args& args) { return Value(format_braces(self.str(), args, in)); }
 
 constexpr Method kMethods[] = {
-    {"upper", cased<Case::upper>}, {"lower", cased<Case::lower>}, {"casefold", cased<Case::lower>},
-    {"title", cased<Case::title>}, {"capitalize", cased<Case::capitalize>}, {"swapcase", cased<Case::swap>},
-    {"strip", stripped<Side::both>}, {"lstrip", stripped<Side::left>}, {"rstrip", stripped<Side::right>},
-    {"split", split_by<false>}, {"rsplit", split_by<true>}, {"splitlines", splitlines},
-    {"partition", partition<false>}, {"rpartition", partition<true>}, {"join", join}, {"replace", replaced},
-    {"removeprefix", removed<true>}, {"removesuffix", removed<false>},
-    {"startswith", starts_or_ends<true>}, {"endswith", starts_or_ends<false>},
-    {"find", find}, {"rfind", rfind}, {"index", index<false>}, {"rindex", index<true>}, {"count", count},
-    {"center", justified<'^'>}, {"ljust", justified<'<'>}, {"rjust", justified<'>'>}, {"zfill", zfill},
-    {"expandtabs", expandtabs}, {"isalpha", all_chars<is_letter>}, {"isalnum", all_chars<is_alnum>},
-    {"isdigit", all_chars<is_digit>}, {"isdecimal", all_chars<is_decimal>}, {"isnumeric", all_chars<is_numeric>},
-    {"isspace", all_chars<is_space>}, {"islower", one_case<is_lower_char, is_upper_char>},
-    {"isupper", one_case<is_upper_char, is_lower_char>}, {"istitle", istitle}, {"isascii", isascii},
-    {"isidentifier", isidentifier}, {"format", format},
+    {"upper", cased<Case::upper>},
+    {"lower", cased<Case::lower>},
+    {"casefold", cased<Case::lower>},
+    {"title", cased<Case::title>},
+    {"capitalize", cased<Case::capitalize>},
+    {"swapcase", cased<Case::swap>},
+    {"strip", stripped<Side::both>},
+    {"lstrip", stripped<Side::left>},
+    {"rstrip", stripped<Side::right>},
+    {"split", split_by<false>},
+    {"rsplit", split_by<true>},
+    {"splitlines", splitlines},
+    {"partition", partition<false>},
+    {"rpartition", partition<true>},
+    {"join", join},
+    {"replace", replaced},
+    {"removeprefix", removed<true>},
+    {"removesuffix", removed<false>},
+    {"startswith", starts_or_ends<true>},
+    {"endswith", starts_or_ends<false>},
+    {"find", find},
+    {"rfind", rfind},
+    {"index", index<false>},
+    {"rindex", index<true>},
+    {"count", count},
+    {"center", justified<'^'>},
+    {"ljust", justified<'<'>},
+    {"rjust", justified<'>'>},
+    {"zfill", zfill},
+    {"expandtabs", expandtabs},
+    {"isalpha", all_chars<is_letter>},
+    {"isalnum", all_chars<is_alnum>},
+    {"isdigit", all_chars<is_digit>},
+    {"isdecimal", all_chars<is_decimal>},
+    {"isnumeric", all_chars<is_numeric>},
+    {"isspace", all_chars<is_space>},
+    {"islower", one_case<is_lower_char, is_upper_char>},
+    {"isupper", one_case<is_upper_char, is_lower_char>},
+    {"istitle", istitle},
+    {"isascii", isascii},
+    {"isidentifier", isidentifier},
+    {"format", format},
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     {"role": "assistant", "content": "<think>a</think>b", "tool_calls": [{"type": "function",
       "function": {"name": "f", "arguments": {"x": 1.5, "y": [true, null], "z": {"k": "v"}}}}]},
     {"role": "tool", "content": "  ok "}])");
-  static const Json kTools = Json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}])");
+  static const Json kTools =
+      Json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}])");
   const std::string source(reinterpret_cast<const char*>(data), size);
   try {
     const jinja::Template t = jinja::parse(source);
@@ -28,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     interp.set_variable("add_generation_prompt", jinja::Value(true));
     const jinja::Str out = interp.render(t);
     std::size_t end = 0;
-    for (const jinja::Span& m : out.marks) {             // ascending, disjoint, inside the text
+    for (const jinja::Span& m : out.marks) {  // ascending, disjoint, inside the text
       if (m.begin < end || m.end <= m.begin || m.end > out.size()) __builtin_trap();
       end = m.end;
     }

@@ -78,8 +78,10 @@ Value indent(Interp& in, const Value& v, Args& args) {
   if (v.is_undefined()) fail_undefined(v);
   const Str s = concat(to_str(v, in), plain("\n"), in.budget);
   Str pad;
-  if (p[0] && p[0]->is_str()) pad = p[0]->str();
-  else pad = repeat(plain(" "), static_cast<std::size_t>(std::max<std::int64_t>(p.index(0, 4), 0)), in.budget);
+  if (p[0] && p[0]->is_str())
+    pad = p[0]->str();
+  else
+    pad = repeat(plain(" "), static_cast<std::size_t>(std::max<std::int64_t>(p.index(0, 4), 0)), in.budget);
   const bool blank = p.flag(2, false);
   StrBuilder out(in.budget);
   bool first = true;
@@ -109,7 +111,8 @@ Value truncate(Interp& in, const Value& v, Args& args) {
   const Str s = to_str(v, in), end = p[2] ? p.str(2) : plain("...");
   const std::int64_t length = p.index(0, 255), leeway = p[3] && !p[3]->is_none() ? p.index(3, 5) : 5;
   const auto end_length = static_cast<std::int64_t>(char_count(end.text));
-  if (length < end_length) throw Error("AssertionError", fmt::format("expected length >= {}, got {}", end_length, length));
+  if (length < end_length)
+    throw Error("AssertionError", fmt::format("expected length >= {}, got {}", end_length, length));
   if (static_cast<std::int64_t>(char_count(s.text)) <= length + leeway) return Value(s);
   Str kept = slice_bytes(s, 0, byte_of_char(s.text, static_cast<std::size_t>(length - end_length)), in.budget);
   if (!p.flag(1, false)) {
@@ -125,9 +128,16 @@ Value escape(Interp& in, const Value& v, Args& args) {
   StrBuilder out(in.budget);
   for (std::size_t i = 0; i < s.size(); ++i) {
     const char c = s.text[i];
-    const std::string_view e = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '\'' ? "&#39;" : c == '"' ? "&#34;" : "";
-    if (e.empty()) out.add(s, i, i + 1);
-    else out.add(e, s.marked_at(i));
+    const std::string_view e = c == '&'    ? "&amp;"
+                               : c == '<'  ? "&lt;"
+                               : c == '>'  ? "&gt;"
+                               : c == '\'' ? "&#39;"
+                               : c == '"'  ? "&#34;"
+                                           : "";
+    if (e.empty())
+      out.add(s, i, i + 1);
+    else
+      out.add(e, s.marked_at(i));
   }
   return Value(out.take());
 }
@@ -137,11 +147,14 @@ Value urlencode_text(const Str& s, bool query, Interp& in) {
   StrBuilder out(in.budget);
   for (std::size_t i = 0; i < s.size(); ++i) {
     const auto c = static_cast<unsigned char>(s.text[i]);
-    if (query && c == ' ') out.add("+", s.marked_at(i));
-    else if (c < 0x80 && (std::isalnum(c) || std::string_view("_.-~").find(static_cast<char>(c)) != std::string_view::npos ||
-                     (c == '/' && !query)))
+    if (query && c == ' ')
+      out.add("+", s.marked_at(i));
+    else if (c < 0x80 &&
+             (std::isalnum(c) || std::string_view("_.-~").find(static_cast<char>(c)) != std::string_view::npos ||
+              (c == '/' && !query)))
       out.add(s, i, i + 1);
-    else out.add(fmt::format("%{:02X}", c), s.marked_at(i));
+    else
+      out.add(fmt::format("%{:02X}", c), s.marked_at(i));
   }
   return Value(out.take());
 }
@@ -206,13 +219,17 @@ Value tojson(Interp& in, const Value& v, Args& args) {
   JsonStyle style;
   style.ensure_ascii = p.flag(0, false);
   if (p[1] && !p[1]->is_none()) {
-    if (p[1]->is_str()) style.indent = p[1]->str().text;
-    else style.indent = repeat(plain(" "), static_cast<std::size_t>(std::max<std::int64_t>(p.index(1, 0), 0)), in.budget).text;
+    if (p[1]->is_str())
+      style.indent = p[1]->str().text;
+    else
+      style.indent =
+          repeat(plain(" "), static_cast<std::size_t>(std::max<std::int64_t>(p.index(1, 0), 0)), in.budget).text;
     style.item_separator = ",";
   }
   if (p[2] && !p[2]->is_none()) {
     const std::vector<Value> pair = iterate(*p[2], in);
-    if (pair.size() != 2 || !pair[0].is_str() || !pair[1].is_str()) throw Error("TypeError", "separators must be two strings");
+    if (pair.size() != 2 || !pair[0].is_str() || !pair[1].is_str())
+      throw Error("TypeError", "separators must be two strings");
     style.item_separator = pair[0].str().text;
     style.key_separator = pair[1].str().text;
   }
@@ -249,7 +266,10 @@ std::optional<Int> parse_int(std::string s, int base) {
   Int v = 0;
   for (; p < s.size(); ++p) {
     const char c = s[p];
-    const int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : c >= 'A' && c <= 'Z' ? c - 'A' + 10 : 99;
+    const int d = c >= '0' && c <= '9'   ? c - '0'
+                  : c >= 'a' && c <= 'z' ? c - 'a' + 10
+                  : c >= 'A' && c <= 'Z' ? c - 'A' + 10
+                                         : 99;
     if (d >= base) return std::nullopt;
     if (__builtin_mul_overflow(v, static_cast<Int>(base), &v) || __builtin_add_overflow(v, static_cast<Int>(d), &v))
       throw Error("OverflowError", "integer is too large");
@@ -309,15 +329,33 @@ Value rounded(Interp&, const Value& v, Args& args) {
     const double r = std::nearbyint(d * scale) / scale;
     return v.is_float() ? Value(r) : Value(static_cast<Int>(r));
   }
-  return Value(std::strtod(fmt::format("{:.{}f}", d, precision).c_str(), nullptr));   // half to even on the exact value
+  return Value(std::strtod(fmt::format("{:.{}f}", d, precision).c_str(), nullptr));  // half to even on the exact value
 }
 
 constexpr FilterRow kFilters[] = {
-    {"string", string}, {"safe", identity}, {"upper", cased<Case::upper>}, {"lower", cased<Case::lower>},
-    {"capitalize", cased<Case::capitalize>}, {"title", title}, {"trim", trim}, {"replace", replaced}, {"format", format},
-    {"indent", indent}, {"center", center}, {"truncate", truncate}, {"escape", escape}, {"e", escape}, {"forceescape", escape},
-    {"urlencode", urlencode}, {"wordcount", wordcount}, {"filesizeformat", filesizeformat}, {"tojson", tojson},
-    {"int", to_int}, {"float", to_float}, {"abs", absolute}, {"round", rounded},
+    {"string", string},
+    {"safe", identity},
+    {"upper", cased<Case::upper>},
+    {"lower", cased<Case::lower>},
+    {"capitalize", cased<Case::capitalize>},
+    {"title", title},
+    {"trim", trim},
+    {"replace", replaced},
+    {"format", format},
+    {"indent", indent},
+    {"center", center},
+    {"truncate", truncate},
+    {"escape", escape},
+    {"e", escape},
+    {"forceescape", escape},
+    {"urlencode", urlencode},
+    {"wordcount", wordcount},
+    {"filesizeformat", filesizeformat},
+    {"tojson", tojson},
+    {"int", to_int},
+    {"float", to_float},
+    {"abs", absolute},
+    {"round", rounded},
 };
 
 }  // namespace

@@ -23,7 +23,8 @@ class Writer {
     if (v.is_int()) return out_.add(int_text(v.whole()));
     if (v.is_float()) return out_.add(number(v.real()));
     if (v.is_dict()) return object(v.dict(), depth);
-    if (v.is_list() && (v.list().form == List::Form::list || v.list().form == List::Form::tuple)) return array(v.list(), depth);
+    if (v.is_list() && (v.list().form == List::Form::list || v.list().form == List::Form::tuple))
+      return array(v.list(), depth);
     throw Error("TypeError", fmt::format("Object of type {} is not JSON serializable", type_name(v)));
   }
   Str take() { return out_.take(); }
@@ -88,25 +89,35 @@ class Writer {
   void string(const Str& s) {
     out_.add("\"");
     const std::string_view t = s.text;
-    std::size_t kept = 0;                                // [kept, at) goes out as it is
+    std::size_t kept = 0;  // [kept, at) goes out as it is
     for (std::size_t pos = 0; pos < t.size();) {
       const std::size_t at = pos;
       const auto byte = static_cast<unsigned char>(t[at]);
       const char32_t c = byte < 0x80 ? (++pos, byte) : decode_char(t, pos);
       std::string e;
-      if (c == '"') e = "\\\"";
-      else if (c == '\\') e = "\\\\";
-      else if (c == '\n') e = "\\n";
-      else if (c == '\r') e = "\\r";
-      else if (c == '\t') e = "\\t";
-      else if (c == '\b') e = "\\b";
-      else if (c == '\f') e = "\\f";
-      else if (c < 0x20) e = fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+      if (c == '"')
+        e = "\\\"";
+      else if (c == '\\')
+        e = "\\\\";
+      else if (c == '\n')
+        e = "\\n";
+      else if (c == '\r')
+        e = "\\r";
+      else if (c == '\t')
+        e = "\\t";
+      else if (c == '\b')
+        e = "\\b";
+      else if (c == '\f')
+        e = "\\f";
+      else if (c < 0x20)
+        e = fmt::format("\\u{:04x}", static_cast<unsigned>(c));
       else if (c >= 0x10000 && style_.ensure_ascii)
         e = fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((static_cast<unsigned>(c) - 0x10000) >> 10),
                         0xDC00 + ((static_cast<unsigned>(c) - 0x10000) & 0x3FF));
-      else if (c >= 0x7F && style_.ensure_ascii && c != 0x7F) e = fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-      else continue;
+      else if (c >= 0x7F && style_.ensure_ascii && c != 0x7F)
+        e = fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+      else
+        continue;
       out_.add(s, kept, at);
       out_.add(e, s.marked_at(at));
       kept = pos;

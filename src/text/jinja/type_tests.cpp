@@ -14,7 +14,8 @@ const Value& other(Args& args) {
 }
 Int whole(const Value& v) {
   if (v.is_undefined()) fail_undefined(v);
-  if (!v.is_int() && !v.is_bool()) throw Error("TypeError", fmt::format("an integer was expected, not {}", type_name(v)));
+  if (!v.is_int() && !v.is_bool())
+    throw Error("TypeError", fmt::format("an integer was expected, not {}", type_name(v)));
   return v.whole();
 }
 Int remainder(const Value& v, const Value& by) {
@@ -62,7 +63,8 @@ constexpr Row kTests[] = {
     {"mapping", [](Interp&, const Value& v, Args&) { return v.is_dict(); }},
     {"sequence", [](Interp&, const Value& v, Args&) { return is_sequence(v) || v.is_undefined(); }},
     {"iterable", [](Interp&, const Value& v, Args&) { return is_iterable(v); }},
-    {"callable", [](Interp&, const Value& v, Args&) { return v.is_undefined() || (v.is_object() && v.object().callable()); }},
+    {"callable",
+     [](Interp&, const Value& v, Args&) { return v.is_undefined() || (v.is_object() && v.object().callable()); }},
     {"escaped", [](Interp&, const Value&, Args&) { return false; }},
     {"lower", [](Interp& in, const Value& v, Args&) { return all_case<Case::lower>(in, v); }},
     {"upper", [](Interp& in, const Value& v, Args&) { return all_case<Case::upper>(in, v); }},

@@ -7,7 +7,9 @@
 namespace hearth::jinja {
 
 std::optional<Value> Object::attribute(std::string_view, Interp&) { return std::nullopt; }
-Value Object::call(Interp&, Args&) { throw Error("TypeError", "'" + std::string(type_name()) + "' object is not callable"); }
+Value Object::call(Interp&, Args&) {
+  throw Error("TypeError", "'" + std::string(type_name()) + "' object is not callable");
+}
 Str Object::repr(Interp&) { return plain("<" + std::string(type_name()) + ">"); }
 
 const void* Value::address() const {
@@ -104,11 +106,16 @@ std::string type_name(const Value& v) {
   if (v.is_dict()) return "dict";
   if (v.is_object()) return std::string(v.object().type_name());
   switch (v.list().form) {
-    case List::Form::list: return "list";
-    case List::Form::tuple: return "tuple";
-    case List::Form::range: return "range";
-    case List::Form::view: return v.list().name;
-    case List::Form::iterator: return "generator";
+    case List::Form::list:
+      return "list";
+    case List::Form::tuple:
+      return "tuple";
+    case List::Form::range:
+      return "range";
+    case List::Form::view:
+      return v.list().name;
+    case List::Form::iterator:
+      return "generator";
   }
   return "list";
 }

@@ -24,11 +24,11 @@ struct List;
 struct Dict;
 struct Args;
 
-__extension__ typedef __int128 Int;      // JSON's unsigned 64-bit numbers print as they came
+__extension__ typedef __int128 Int;  // JSON's unsigned 64-bit numbers print as they came
 
 struct None {};
 struct Undefined {
-  std::string message;                   // what an operation on it says
+  std::string message;  // what an operation on it says
   const char* kind = "UndefinedError";
 };
 
@@ -41,7 +41,7 @@ class Object {
   virtual bool callable() const { return false; }
   virtual Value call(Interp& in, Args& args);
   virtual Str repr(Interp& in);
-  virtual void release() {}              // drops the values it holds
+  virtual void release() {}  // drops the values it holds
 };
 
 using UndefinedPtr = std::shared_ptr<const Undefined>;
@@ -53,15 +53,15 @@ using ObjectPtr = std::shared_ptr<Object>;
 class Value {
  public:
   Value() : v_(None{}) {}
-  Value(bool b) : v_(b) {}               // NOLINT: implicit by design, here and below
-  Value(Int i) : v_(i) {}                // NOLINT
-  Value(double d) : v_(d) {}             // NOLINT
-  Value(Str s) : v_(std::make_shared<const Str>(std::move(s))) {}   // NOLINT
-  Value(UndefinedPtr u) : v_(std::move(u)) {}                       // NOLINT
-  Value(StrPtr s) : v_(std::move(s)) {}                             // NOLINT
-  Value(ListPtr l) : v_(std::move(l)) {}                            // NOLINT
-  Value(DictPtr d) : v_(std::move(d)) {}                            // NOLINT
-  Value(ObjectPtr o) : v_(std::move(o)) {}                          // NOLINT
+  Value(bool b) : v_(b) {}                                         // NOLINT: implicit by design, here and below
+  Value(Int i) : v_(i) {}                                          // NOLINT
+  Value(double d) : v_(d) {}                                       // NOLINT
+  Value(Str s) : v_(std::make_shared<const Str>(std::move(s))) {}  // NOLINT
+  Value(UndefinedPtr u) : v_(std::move(u)) {}                      // NOLINT
+  Value(StrPtr s) : v_(std::move(s)) {}                            // NOLINT
+  Value(ListPtr l) : v_(std::move(l)) {}                           // NOLINT
+  Value(DictPtr d) : v_(std::move(d)) {}                           // NOLINT
+  Value(ObjectPtr o) : v_(std::move(o)) {}                         // NOLINT
   static Value integer(std::size_t n) { return Value(static_cast<Int>(n)); }
   static Value undefined(std::string message, const char* kind = "UndefinedError") {
     return Value(std::make_shared<const Undefined>(Undefined{std::move(message), kind}));
@@ -70,7 +70,7 @@ class Value {
   bool is_undefined() const { return std::holds_alternative<UndefinedPtr>(v_); }
   bool is_none() const { return std::holds_alternative<None>(v_); }
   bool is_bool() const { return std::holds_alternative<bool>(v_); }
-  bool is_int() const { return std::holds_alternative<Int>(v_); }     // not a bool
+  bool is_int() const { return std::holds_alternative<Int>(v_); }  // not a bool
   bool is_float() const { return std::holds_alternative<double>(v_); }
   bool is_number() const { return is_bool() || is_int() || is_float(); }
   bool is_str() const { return std::holds_alternative<StrPtr>(v_); }
@@ -80,7 +80,7 @@ class Value {
 
   const Undefined& undefined() const { return *std::get<UndefinedPtr>(v_); }
   bool boolean() const { return std::get<bool>(v_); }
-  Int whole() const { return is_bool() ? Int{boolean()} : std::get<Int>(v_); }   // bool or int
+  Int whole() const { return is_bool() ? Int{boolean()} : std::get<Int>(v_); }  // bool or int
   double real() const { return is_float() ? std::get<double>(v_) : static_cast<double>(whole()); }
   const Str& str() const { return *std::get<StrPtr>(v_); }
   const List& list() const { return *std::get<ListPtr>(v_); }
@@ -89,7 +89,7 @@ class Value {
   const DictPtr& dict_ptr() const { return std::get<DictPtr>(v_); }
   Object& object() const { return *std::get<ObjectPtr>(v_); }
   const ObjectPtr& object_ptr() const { return std::get<ObjectPtr>(v_); }
-  const void* address() const;           // of shared contents; null for scalars
+  const void* address() const;  // of shared contents; null for scalars
 
  private:
   std::variant<UndefinedPtr, None, bool, Int, double, StrPtr, ListPtr, DictPtr, ObjectPtr> v_;
@@ -101,36 +101,36 @@ struct List {
   enum class Form { list, tuple, range, view, iterator };
   Form form = Form::list;
   std::vector<Value> items;
-  std::string name;                                      // range and view: how printing begins
-  const std::vector<std::string>* fields = nullptr;      // a tuple with named fields
+  std::string name;                                  // range and view: how printing begins
+  const std::vector<std::string>* fields = nullptr;  // a tuple with named fields
   int nesting = 1;
-  mutable std::size_t taken = 0;                         // iterator: how many are gone
+  mutable std::size_t taken = 0;  // iterator: how many are gone
 };
 
 struct Dict {
-  std::vector<std::pair<Value, Value>> items;            // in order of first insertion
+  std::vector<std::pair<Value, Value>> items;  // in order of first insertion
   int nesting = 1;
 
-  const Value* find(const Value& key) const;             // null when absent
+  const Value* find(const Value& key) const;  // null when absent
   const Value* find(std::string_view key) const;
-  void set(Value key, Value value);                      // only while it is being made
+  void set(Value key, Value value);  // only while it is being made
 
  private:
-  std::unordered_map<std::string, std::size_t> by_text_; // of large dicts
+  std::unordered_map<std::string, std::size_t> by_text_;  // of large dicts
   std::optional<std::size_t> index_of(const Value& key) const;
 };
 
 Value make_list(std::vector<Value> items, List::Form form = List::Form::list, std::string name = {});
 inline Value make_tuple(std::vector<Value> items) { return make_list(std::move(items), List::Form::tuple); }
 inline Value make_iterator(std::vector<Value> items) { return make_list(std::move(items), List::Form::iterator); }
-Value make_dict(Dict dict);              // computes the nesting
+Value make_dict(Dict dict);  // computes the nesting
 
 struct Args {
   std::vector<Value> pos;
   std::vector<std::pair<std::string, Value>> kw;
 };
 
-std::string type_name(const Value& v);   // Python's: str, int, NoneType, dict, …
+std::string type_name(const Value& v);  // Python's: str, int, NoneType, dict, …
 bool is_hashable(const Value& v);
 
 }  // namespace hearth::jinja

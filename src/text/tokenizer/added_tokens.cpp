@@ -12,9 +12,17 @@ namespace {
 bool is_word(char32_t c) {
   if (c == '_') return true;
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
-    case UTF8PROC_CATEGORY_LU: case UTF8PROC_CATEGORY_LL: case UTF8PROC_CATEGORY_LT: case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO: case UTF8PROC_CATEGORY_MN: case UTF8PROC_CATEGORY_MC: case UTF8PROC_CATEGORY_ME:
-    case UTF8PROC_CATEGORY_ND: case UTF8PROC_CATEGORY_NL: case UTF8PROC_CATEGORY_PC:
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_PC:
       return true;
     default:
       return false;
@@ -31,7 +39,9 @@ std::size_t step_back(std::string_view text, std::size_t end) {
 bool word_before(std::string_view text, std::size_t pos) {
   return pos > 0 && is_word(utf8_step(text, step_back(text, pos)).code);
 }
-bool word_after(std::string_view text, std::size_t pos) { return pos < text.size() && is_word(utf8_step(text, pos).code); }
+bool word_after(std::string_view text, std::size_t pos) {
+  return pos < text.size() && is_word(utf8_step(text, pos).code);
+}
 
 std::size_t space_start(std::string_view text, std::size_t pos, std::size_t floor) {
   while (pos > floor) {
@@ -57,7 +67,8 @@ AddedTokens::AddedTokens() : nodes_(1) { first_.fill(-1); }
 
 std::int32_t AddedTokens::child(std::int32_t node, std::uint8_t byte) const {
   const auto& next = nodes_[static_cast<std::size_t>(node)].next;
-  const auto it = std::lower_bound(next.begin(), next.end(), byte, [](const auto& a, std::uint8_t b) { return a.first < b; });
+  const auto it =
+      std::lower_bound(next.begin(), next.end(), byte, [](const auto& a, std::uint8_t b) { return a.first < b; });
   return it != next.end() && it->first == byte ? it->second : -1;
 }
 

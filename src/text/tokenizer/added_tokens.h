@@ -18,11 +18,11 @@ namespace hearth {
 struct AddedToken {
   std::string content;
   std::int32_t id = -1;
-  bool special = false;       // dropped by skip_special_tokens; text when parse_special is off
+  bool special = false;  // dropped by skip_special_tokens; text when parse_special is off
   bool single_word = false;
   bool lstrip = false;
   bool rstrip = false;
-  bool normalized = false;    // looked for in the normalised text, under its own normalised spelling
+  bool normalized = false;  // looked for in the normalised text, under its own normalised spelling
 };
 
 // A stretch of the text: a token, or (id -1) text still to be encoded.
@@ -44,8 +44,8 @@ class AddedTokens {
 
  private:
   struct Node {
-    std::int32_t token = -1;                                     // index in tokens_
-    std::vector<std::pair<std::uint8_t, std::int32_t>> next;     // ascending by byte
+    std::int32_t token = -1;                                  // index in tokens_
+    std::vector<std::pair<std::uint8_t, std::int32_t>> next;  // ascending by byte
   };
   struct Found {
     std::int32_t token;
@@ -55,9 +55,9 @@ class AddedTokens {
   Found longest_at(std::string_view text, std::string_view marks, std::size_t pos) const;
 
   std::vector<Node> nodes_;
-  std::array<std::int32_t, 256> first_{};                        // the root's children
+  std::array<std::int32_t, 256> first_{};  // the root's children
   std::vector<AddedToken> tokens_;
-  std::vector<bool> white_;                                      // beside tokens_: white space only, not special
+  std::vector<bool> white_;  // beside tokens_: white space only, not special
 };
 
 }  // namespace hearth

@@ -47,12 +47,16 @@ class PairTable {
 class BpeModel final : public TokenModel {
  public:
   explicit BpeModel(const BpeParts& parts)
-      : merges_(parts.merges), byte_symbols_(parts.byte_symbols), ignore_merges_(parts.ignore_merges),
-        fuse_unk_(parts.fuse_unk), unk_(parts.unk) {
+      : merges_(parts.merges),
+        byte_symbols_(parts.byte_symbols),
+        ignore_merges_(parts.ignore_merges),
+        fuse_unk_(parts.fuse_unk),
+        unk_(parts.unk) {
     bytes_.fill(-1);
     for (const TokenText& token : parts.vocab) {
       const bool whole_character = !token.text.empty() && utf8_step(token.text, 0).size == token.text.size();
-      if (byte_symbols_ ? ignore_merges_ : ignore_merges_ || whole_character) texts_[std::string(token.text)] = token.id;
+      if (byte_symbols_ ? ignore_merges_ : ignore_merges_ || whole_character)
+        texts_[std::string(token.text)] = token.id;
       if (byte_symbols_ && token.text.size() == 1) bytes_[static_cast<std::uint8_t>(token.text[0])] = token.id;
     }
     if (byte_symbols_ || !parts.byte_fallback) return;
@@ -75,8 +79,10 @@ class BpeModel final : public TokenModel {
       }
     static thread_local std::vector<Symbol> symbols;
     symbols.clear();
-    if (byte_symbols_) split_bytes(piece, symbols);
-    else split_characters(piece, symbols);
+    if (byte_symbols_)
+      split_bytes(piece, symbols);
+    else
+      split_characters(piece, symbols);
     merge_symbols(symbols, [this](const Symbol& a, const Symbol& b) { return merges_.find(a.id, b.id); });
     for (const Symbol& s : symbols) ids.push_back(s.id);
   }
@@ -86,8 +92,10 @@ class BpeModel final : public TokenModel {
     bool after_unknown = false;
     for (std::uint32_t i = 0; i < piece.size(); ++i) {
       const std::int32_t id = bytes_[static_cast<std::uint8_t>(piece[i])];
-      if (id >= 0) symbols.push_back({id, i, 1});
-      else put_unknown(i, 1, after_unknown, symbols);
+      if (id >= 0)
+        symbols.push_back({id, i, 1});
+      else
+        put_unknown(i, 1, after_unknown, symbols);
       after_unknown = id < 0;
     }
   }
@@ -121,15 +129,17 @@ class BpeModel final : public TokenModel {
 
   void put_unknown(std::uint32_t begin, std::uint32_t size, bool after_unknown, std::vector<Symbol>& symbols) const {
     if (!unk_) return;
-    if (after_unknown && fuse_unk_) symbols.back().size += size;
-    else symbols.push_back({*unk_, begin, size});
+    if (after_unknown && fuse_unk_)
+      symbols.back().size += size;
+    else
+      symbols.push_back({*unk_, begin, size});
   }
 
   PairTable merges_;
   bool byte_symbols_, ignore_merges_, fuse_unk_;
   std::optional<std::int32_t> unk_;
-  std::array<std::int32_t, 256> bytes_{};   // a byte's own token, or its <0xAB>
-  TextIndex texts_;                         // characters; whole tokens too when ignore_merges_
+  std::array<std::int32_t, 256> bytes_{};  // a byte's own token, or its <0xAB>
+  TextIndex texts_;                        // characters; whole tokens too when ignore_merges_
 };
 
 }  // namespace

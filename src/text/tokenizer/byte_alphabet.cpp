@@ -41,7 +41,8 @@ std::optional<std::string> from_byte_letters(std::string_view text) {
   std::string out;
   for (std::size_t pos = 0; pos < text.size();) {
     const Utf8Step step = utf8_step(text, pos);
-    if (step.kind != Utf8Kind::whole || step.code >= table().byte.size() || table().byte[step.code] < 0) return std::nullopt;
+    if (step.kind != Utf8Kind::whole || step.code >= table().byte.size() || table().byte[step.code] < 0)
+      return std::nullopt;
     out.push_back(static_cast<char>(table().byte[step.code]));
     pos += step.size;
   }

@@ -22,9 +22,9 @@ constexpr const char* kQwen35 =
     CONTRACTIONS R"(|)" AROUND_WORD R"([\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|)" BREAKS_AND_SPACES;
 constexpr const char* kGpt4o =
     AROUND_WORD UPPER "*" LOWER "+" CONTRACTIONS "?|" AROUND_WORD UPPER "+" LOWER "*" CONTRACTIONS
-    R"(?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|)" BREAKS_AND_SPACES;
-constexpr const char* kTekken =
-    AROUND_WORD UPPER "*" LOWER "+|" AROUND_WORD UPPER "+" LOWER R"(*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|)" BREAKS_AND_SPACES;
+                      R"(?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|)" BREAKS_AND_SPACES;
+constexpr const char* kTekken = AROUND_WORD UPPER "*" LOWER "+|" AROUND_WORD UPPER "+" LOWER
+                                                  R"(*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|)" BREAKS_AND_SPACES;
 constexpr const char* kSeedCoder =
     CONTRACTIONS R"(|)" AROUND_WORD R"(\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|)" BREAKS_AND_SPACES;
 constexpr const char* kBailing =
@@ -32,8 +32,7 @@ constexpr const char* kBailing =
 constexpr const char* kBloom = R"( ?[^(\s|.,!?\x{2026}\x{3002}\x{FF0C}\x{3001}\x{964}\x{6D4}\x{60C})]+)";
 constexpr const char* kCjkRun = R"([\x{4E00}-\x{9FA5}\x{3040}-\x{30FF}]+)";
 constexpr const char* kDeepseek3 =
-    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|)"
-    BREAKS_AND_SPACES;
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|)" BREAKS_AND_SPACES;
 // Letters that have case.
 constexpr const char* kDeepseekWord =
     R"(\s?[A-Za-z\x{B5}\x{C0}-\x{D6}\x{D8}-\x{F6}\x{F8}-\x{1BA}\x{1BC}-\x{1BF}\x{1C4}-\x{293}\x{295}-\x{2AF})"
@@ -53,8 +52,11 @@ constexpr const char* kDeepseekCjk = R"([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC0
 
 const std::vector<GgufPreTokenizer>& table() {
   static const std::vector<GgufPreTokenizer> rows = {
-      {.names = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
-       .patterns = {kLlama3}, .ignore_merges = true, .add_bos = true},
+      {.names = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
+                 "jina-v5-nano"},
+       .patterns = {kLlama3},
+       .ignore_merges = true,
+       .add_bos = true},
       {.names = {"smaug-bpe", "dbrx", "chatglm-bpe"}, .patterns = {kLlama3}},
       {.names = {"glm4", "glm5"}, .patterns = {kLlama3}, .ignore_merges = true},
       {.names = {"qwen2", "megrez"}, .patterns = {kQwen2}, .nfc = true},
@@ -74,7 +76,8 @@ const std::vector<GgufPreTokenizer>& table() {
        .patterns = {R"([\r\n])", kDeepseekWord,
                     R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)", R"(\s+$)",
                     kDeepseekCjk, R"(\p{N}+)"}},
-      {.names = {"deepseek-coder"}, .patterns = {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kDeepseekCjk, R"(\p{N})"}},
+      {.names = {"deepseek-coder"},
+       .patterns = {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kDeepseekCjk, R"(\p{N})"}},
       {.names = {"deepseek-v3", "hunyuan-dense", "joyai-llm"}, .patterns = {R"(\p{N}{1,3})", kCjkRun, kDeepseek3}},
       {.names = {"tekken"}, .patterns = {kTekken}, .ignore_merges = true, .add_bos = true},
       {.names = {"gpt-4o", "llama4", "kanana2", "minimax-m2"}, .patterns = {kGpt4o}},

@@ -11,10 +11,10 @@ namespace hearth {
 
 struct GgufPreTokenizer {
   std::vector<std::string_view> names;
-  std::vector<const char*> patterns;   // one after the other; what a pattern doesn't match stays a piece
-  bool nfc = false;                    // the model's tokenizer.json normalises (GGUF can't say so)
+  std::vector<const char*> patterns;  // one after the other; what a pattern doesn't match stays a piece
+  bool nfc = false;                   // the model's tokenizer.json normalises (GGUF can't say so)
   bool ignore_merges = false;
-  bool add_bos = false;                // unless tokenizer.ggml.add_bos_token says otherwise
+  bool add_bos = false;  // unless tokenizer.ggml.add_bos_token says otherwise
 };
 
 std::span<const GgufPreTokenizer> gguf_pre_tokenizers();

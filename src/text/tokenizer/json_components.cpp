@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-constexpr int kMaxDepth = 16;   // Sequences within Sequences; one is usual
+constexpr int kMaxDepth = 16;  // Sequences within Sequences; one is usual
 
 // {"String": "…"} or {"Regex": "…"}, or the string itself.
 struct Pattern {
@@ -66,8 +66,10 @@ void add_normalizer(const JsonPart& part, Normalizer& out, int depth) {
   } else if (type == "ByteLevel") {
     out.push_back(make_byte_alphabet());
   } else {
-    part.at("type").fail(fmt::format(
-        "normalizer \"{}\" is not offered; known are Sequence, NFC, NFD, NFKC, NFKD, Prepend, Strip, Replace, ByteLevel", type));
+    part.at("type").fail(
+        fmt::format("normalizer \"{}\" is not offered; known are Sequence, NFC, NFD, NFKC, NFKD, Prepend, Strip, "
+                    "Replace, ByteLevel",
+                    type));
   }
 }
 
@@ -78,8 +80,8 @@ SplitBehavior read_behavior(const JsonPart& part) {
   if (name == "MergedWithPrevious") return SplitBehavior::merged_with_previous;
   if (name == "MergedWithNext") return SplitBehavior::merged_with_next;
   if (name == "Contiguous") return SplitBehavior::contiguous;
-  part.fail(fmt::format("\"{}\" is no behavior; expected Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous",
-                        name));
+  part.fail(fmt::format(
+      "\"{}\" is no behavior; expected Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous", name));
 }
 
 std::unique_ptr<PreTokenizerStep> read_metaspace(const JsonPart& part) {
@@ -87,10 +89,14 @@ std::unique_ptr<PreTokenizerStep> read_metaspace(const JsonPart& part) {
   if (part.has("prepend_scheme")) {
     const JsonPart scheme = part.at("prepend_scheme");
     const std::string name = scheme.text();
-    if (name == "always") prepend = PrependScheme::always;
-    else if (name == "never") prepend = PrependScheme::never;
-    else if (name == "first") prepend = PrependScheme::first;
-    else scheme.fail(fmt::format("expected always, never or first, found \"{}\"", name));
+    if (name == "always")
+      prepend = PrependScheme::always;
+    else if (name == "never")
+      prepend = PrependScheme::never;
+    else if (name == "first")
+      prepend = PrependScheme::first;
+    else
+      scheme.fail(fmt::format("expected always, never or first, found \"{}\"", name));
   }
   return make_metaspace(part.at("replacement").text(), prepend, part.flag("split", true));
 }
@@ -121,7 +127,8 @@ void add_pre_tokenizer(const JsonPart& part, JsonPreTokenizer& out, int depth) {
   } else if (type == "Digits") {
     out.steps.push_back(split_by("\\p{N}", part.flag("individual_digits", false) ? isolated : contiguous));
   } else if (type == "Punctuation") {
-    out.steps.push_back(split_by("[\\p{P}!-/:-@\\[-`{-~]", part.has("behavior") ? read_behavior(part.at("behavior")) : isolated));
+    out.steps.push_back(
+        split_by("[\\p{P}!-/:-@\\[-`{-~]", part.has("behavior") ? read_behavior(part.at("behavior")) : isolated));
   } else if (type == "Whitespace") {
     out.steps.push_back(split_by("[\\w\\x{200C}\\x{200D}]+|[^\\w\\s\\x{200C}\\x{200D}]+", removed, true));
   } else if (type == "WhitespaceSplit") {
@@ -134,9 +141,10 @@ void add_pre_tokenizer(const JsonPart& part, JsonPreTokenizer& out, int depth) {
   } else if (type == "Metaspace") {
     out.steps.push_back(read_metaspace(part));
   } else {
-    part.at("type").fail(fmt::format("pre-tokenizer \"{}\" is not offered; known are Sequence, ByteLevel, Split, Digits, "
-                                     "Punctuation, Whitespace, WhitespaceSplit, BertPreTokenizer, CharDelimiterSplit, Metaspace",
-                                     type));
+    part.at("type").fail(
+        fmt::format("pre-tokenizer \"{}\" is not offered; known are Sequence, ByteLevel, Split, Digits, "
+                    "Punctuation, Whitespace, WhitespaceSplit, BertPreTokenizer, CharDelimiterSplit, Metaspace",
+                    type));
   }
 }
 
@@ -168,12 +176,13 @@ void add_decoder(const JsonPart& part, TokenDecoder& out, bool& fused, int depth
     const Pattern p = read_pattern(part.at("pattern"));
     if (p.regex) part.at("pattern").fail("a Regex in a decoder is not offered");
     const std::string content = part.at("content").text();
-    out.steps.emplace_back([from = p.literal, content](std::string t) { return replace_all(std::move(t), from, content); });
+    out.steps.emplace_back(
+        [from = p.literal, content](std::string t) { return replace_all(std::move(t), from, content); });
   } else if (type == "Metaspace") {
     const std::string replacement = part.at("replacement").text();
     out.steps.emplace_back([replacement](std::string t) { return replace_all(std::move(t), replacement, " "); });
-    const bool prefixed = part.has("prepend_scheme") ? part.at("prepend_scheme").text() != "never"
-                                                     : part.flag("add_prefix_space", true);
+    const bool prefixed =
+        part.has("prepend_scheme") ? part.at("prepend_scheme").text() != "never" : part.flag("add_prefix_space", true);
     if (prefixed) set_strip(part, out, " ");
   } else if (type == "Strip") {
     const std::string content = part.at("content").text();
@@ -188,8 +197,10 @@ void add_decoder(const JsonPart& part, TokenDecoder& out, bool& fused, int depth
       });
     }
   } else {
-    part.at("type").fail(fmt::format("decoder \"{}\" is not offered; known are Sequence, ByteLevel, ByteFallback, Replace, "
-                                     "Metaspace, Fuse, Strip", type));
+    part.at("type").fail(
+        fmt::format("decoder \"{}\" is not offered; known are Sequence, ByteLevel, ByteFallback, Replace, "
+                    "Metaspace, Fuse, Strip",
+                    type));
   }
 }
 
@@ -237,9 +248,11 @@ void add_post_processor(const JsonPart& part, JsonPostProcessor& out, int depth)
     };
     out.before.insert(out.before.begin(), id_of("cls"));
     out.after.push_back(id_of("sep"));
-  } else if (type != "ByteLevel") {   // ByteLevel moves offsets only
-    part.at("type").fail(fmt::format("post-processor \"{}\" is not offered; known are Sequence, TemplateProcessing, "
-                                     "BertProcessing, RobertaProcessing, ByteLevel", type));
+  } else if (type != "ByteLevel") {  // ByteLevel moves offsets only
+    part.at("type").fail(
+        fmt::format("post-processor \"{}\" is not offered; known are Sequence, TemplateProcessing, "
+                    "BertProcessing, RobertaProcessing, ByteLevel",
+                    type));
   }
 }
 

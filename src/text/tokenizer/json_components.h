@@ -15,7 +15,7 @@ namespace hearth {
 
 struct JsonPreTokenizer {
   PreTokenizer steps;
-  bool raw_bytes = false;   // "ByteLevel" is the last step: its letters are left out and the model works on bytes
+  bool raw_bytes = false;  // "ByteLevel" is the last step: its letters are left out and the model works on bytes
 };
 
 // Each takes null too.

@@ -21,10 +21,10 @@ class JsonPart {
   const nlohmann::json& value() const { return value_; }
   const std::string& path() const { return path_; }
   bool is_null() const { return value_.is_null(); }
-  bool has(const char* key) const;                  // there and not null
-  JsonPart at(const char* key) const;               // fails if absent
+  bool has(const char* key) const;     // there and not null
+  JsonPart at(const char* key) const;  // fails if absent
   JsonPart item(std::size_t i) const;
-  std::size_t size() const;                         // of an array; fails for anything else
+  std::size_t size() const;  // of an array; fails for anything else
   std::string type() const { return at("type").text(); }
   std::string text() const;
   bool flag(const char* key, bool absent) const;

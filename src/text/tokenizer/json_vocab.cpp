@@ -73,7 +73,8 @@ class Sieve {
       return true;
     }
     if (depth == 3 && event == Event::array_end) {
-      if (halves_.size() != 2) fail("model.merges", fmt::format("entry {} has {} parts, expected 2", index, halves_.size()));
+      if (halves_.size() != 2)
+        fail("model.merges", fmt::format("entry {} has {} parts, expected 2", index, halves_.size()));
       out_.merges.emplace_back(std::move(halves_[0]), std::move(halves_[1]));
       return false;
     }
@@ -90,7 +91,7 @@ class Sieve {
 
   JsonVocab& out_;
   const std::string& file_;
-  std::string first_, second_, key_;   // the keys last seen at depths 1, 2, 3
+  std::string first_, second_, key_;  // the keys last seen at depths 1, 2, 3
   std::vector<std::string> halves_;
   bool vocab_open_ = false, merges_open_ = false;
 };
@@ -101,8 +102,9 @@ JsonVocab read_json_vocab(std::string_view text, const std::string& file) {
   JsonVocab out;
   Sieve sieve(out, file);
   try {
-    out.rest = nlohmann::json::parse(text.begin(), text.end(),
-                                     [&](int depth, Event event, nlohmann::json& value) { return sieve(depth, event, value); });
+    out.rest = nlohmann::json::parse(text.begin(), text.end(), [&](int depth, Event event, nlohmann::json& value) {
+      return sieve(depth, event, value);
+    });
   } catch (const nlohmann::json::exception& e) {
     throw StartupError(fmt::format("tokenizer: not valid JSON: {}", e.what()), file, kHint);
   }

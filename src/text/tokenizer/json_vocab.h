@@ -13,10 +13,10 @@
 namespace hearth {
 
 struct JsonVocab {
-  nlohmann::json rest;                                          // the file without what follows
+  nlohmann::json rest;  // the file without what follows
   bool has_vocab = false, has_merges = false;
-  std::vector<std::pair<std::string, std::int64_t>> vocab;      // model.vocab, in the file's order
-  std::vector<std::pair<std::string, std::string>> merges;      // model.merges, "a b" or ["a", "b"]
+  std::vector<std::pair<std::string, std::int64_t>> vocab;  // model.vocab, in the file's order
+  std::vector<std::pair<std::string, std::string>> merges;  // model.merges, "a b" or ["a", "b"]
 };
 
 // Throws StartupError: no JSON, nested too deep, an entry of the wrong kind.

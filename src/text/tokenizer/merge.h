@@ -13,12 +13,12 @@
 namespace hearth {
 
 struct Symbol {
-  std::int32_t id;             // -1: no token yet
-  std::uint32_t begin, size;   // bytes of the piece
+  std::int32_t id;            // -1: no token yet
+  std::uint32_t begin, size;  // bytes of the piece
 };
 
 struct Merge {
-  std::uint32_t rank = std::numeric_limits<std::uint32_t>::max();   // this: the pair does not merge
+  std::uint32_t rank = std::numeric_limits<std::uint32_t>::max();  // this: the pair does not merge
   std::int32_t id = -1;
   bool exists() const { return rank != std::numeric_limits<std::uint32_t>::max(); }
 };
@@ -26,7 +26,7 @@ struct Merge {
 // Above this many symbols the heap pays; measured crossing point 60 … 100 on English and Chinese text.
 inline constexpr std::size_t kScanLimit = 64;
 
-template <class PairFn>   // Merge pair(const Symbol& left, const Symbol& right)
+template <class PairFn>  // Merge pair(const Symbol& left, const Symbol& right)
 void merge_by_scan(std::vector<Symbol>& s, const PairFn& pair, std::vector<Merge>& next) {
   next.clear();
   for (std::size_t i = 0; i + 1 < s.size(); ++i) next.push_back(pair(s[i], s[i + 1]));
@@ -50,7 +50,7 @@ void merge_by_heap(std::vector<Symbol>& s, const PairFn& pair) {
   struct Candidate {
     std::uint32_t rank, left;
     std::int32_t id;
-    std::uint32_t left_size, right_size;   // as they were: a mismatch means that one of them has merged since
+    std::uint32_t left_size, right_size;  // as they were: a mismatch means that one of them has merged since
     bool operator>(const Candidate& o) const { return rank != o.rank ? rank > o.rank : left > o.left; }
   };
   const auto n = static_cast<std::uint32_t>(s.size());

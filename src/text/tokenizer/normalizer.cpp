@@ -128,7 +128,9 @@ std::unique_ptr<NormalizerStep> make_replace(std::string literal, std::string co
 std::unique_ptr<NormalizerStep> make_replace(Regex pattern, std::string content) {
   return std::make_unique<Replace>(std::move(pattern), std::move(content));
 }
-std::unique_ptr<NormalizerStep> make_prepend(std::string prefix) { return std::make_unique<Prepend>(std::move(prefix)); }
+std::unique_ptr<NormalizerStep> make_prepend(std::string prefix) {
+  return std::make_unique<Prepend>(std::move(prefix));
+}
 std::unique_ptr<NormalizerStep> make_strip(bool left, bool right) { return std::make_unique<Strip>(left, right); }
 std::unique_ptr<NormalizerStep> make_byte_alphabet() { return std::make_unique<ByteAlphabet>(); }
 

@@ -17,7 +17,7 @@ namespace hearth {
 
 struct NormalText {
   std::string text;
-  std::string marks;   // empty, or as long as text
+  std::string marks;  // empty, or as long as text
 };
 inline bool any_marked(std::string_view marks) { return marks.find('\1') != std::string_view::npos; }
 
@@ -31,7 +31,7 @@ using Normalizer = std::vector<std::unique_ptr<NormalizerStep>>;
 void normalize(const Normalizer& steps, NormalText& text);
 
 struct UnicodeForm {
-  bool compose, compatible;   // NFC {1,0}  NFD {0,0}  NFKC {1,1}  NFKD {0,1}
+  bool compose, compatible;  // NFC {1,0}  NFD {0,0}  NFKC {1,1}  NFKD {0,1}
 };
 std::unique_ptr<NormalizerStep> make_unicode_form(UnicodeForm form);
 // Every match of the literal, or of the pattern, becomes `content`.

@@ -13,7 +13,8 @@ constexpr std::size_t kMaxPieceBytes = std::size_t{1} << 30;
 
 class Pipeline final : public Tokenizer {
  public:
-  explicit Pipeline(PipelineParts parts) : p_(std::move(parts)), flags_(p_.spellings.size()), bytes_(p_.spellings.size()) {
+  explicit Pipeline(PipelineParts parts)
+      : p_(std::move(parts)), flags_(p_.spellings.size()), bytes_(p_.spellings.size()) {
     for (const AddedToken& token : p_.added) {
       const auto i = static_cast<std::size_t>(token.id);
       flags_[i].added = true;
@@ -88,9 +89,11 @@ class Pipeline final : public Tokenizer {
     std::vector<std::int32_t> ids;
     if (options.add_special) ids = p_.before;
     for (const Stretch& s : raw_.split(text, marks, options.parse_special)) {
-      if (s.id >= 0) ids.push_back(s.id);
-      else encode_stretch(text.substr(s.begin, s.end - s.begin),
-                          marks.empty() ? marks : marks.substr(s.begin, s.end - s.begin), s.begin == 0, options, ids);
+      if (s.id >= 0)
+        ids.push_back(s.id);
+      else
+        encode_stretch(text.substr(s.begin, s.end - s.begin),
+                       marks.empty() ? marks : marks.substr(s.begin, s.end - s.begin), s.begin == 0, options, ids);
     }
     if (options.add_special) ids.insert(ids.end(), p_.after.begin(), p_.after.end());
     return ids;
@@ -101,10 +104,13 @@ class Pipeline final : public Tokenizer {
     std::string whole, whole_marks;
     for (std::size_t pos = 0; pos < text.size();) {
       const Utf8Step step = utf8_step(text, pos);
-      if (step.kind == Utf8Kind::whole) whole.append(text.substr(pos, step.size));
-      else append_utf8(whole, 0xFFFD);
+      if (step.kind == Utf8Kind::whole)
+        whole.append(text.substr(pos, step.size));
+      else
+        append_utf8(whole, 0xFFFD);
       if (!marks.empty())
-        whole_marks.resize(whole.size(), marks.substr(pos, step.size).find('\1') == std::string_view::npos ? '\0' : '\1');
+        whole_marks.resize(whole.size(),
+                           marks.substr(pos, step.size).find('\1') == std::string_view::npos ? '\0' : '\1');
       pos += step.size;
     }
     return encode_marked(whole, whole_marks, options);
@@ -116,8 +122,10 @@ class Pipeline final : public Tokenizer {
     normalize(p_.normalizer, normal);
     if (normalized_.empty()) return encode_text(std::move(normal.text), at_start, ids);
     for (const Stretch& s : normalized_.split(normal.text, normal.marks, options.parse_special)) {
-      if (s.id >= 0) ids.push_back(s.id);
-      else encode_text(normal.text.substr(s.begin, s.end - s.begin), at_start && s.begin == 0, ids);
+      if (s.id >= 0)
+        ids.push_back(s.id);
+      else
+        encode_text(normal.text.substr(s.begin, s.end - s.begin), at_start && s.begin == 0, ids);
     }
   }
 
@@ -131,14 +139,15 @@ class Pipeline final : public Tokenizer {
       pieces.ranges.push_back({begin, end});
     }
     for (const auto& step : p_.pre_tokenizer) step->apply(pieces);
-    for (const ByteRange& r : pieces.ranges) p_.model->encode(std::string_view(pieces.text).substr(r.begin, r.size()), ids);
+    for (const ByteRange& r : pieces.ranges)
+      p_.model->encode(std::string_view(pieces.text).substr(r.begin, r.size()), ids);
   }
 
   PipelineParts p_;
   std::vector<Flags> flags_;
   std::vector<std::string> bytes_;
   AddedTokens raw_, normalized_;
-  std::unordered_map<std::string_view, std::int32_t> index_;   // views into p_.spellings
+  std::unordered_map<std::string_view, std::int32_t> index_;  // views into p_.spellings
   std::int32_t vocab_size_ = 0;
 };
 

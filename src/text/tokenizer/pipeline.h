@@ -26,14 +26,14 @@ namespace hearth {
 inline constexpr std::int32_t kMaxTokenId = 2'000'000;
 
 struct PipelineParts {
-  std::vector<std::string> spellings;      // by id; empty: no such token
-  std::vector<AddedToken> added;           // ids in spellings
+  std::vector<std::string> spellings;  // by id; empty: no such token
+  std::vector<AddedToken> added;       // ids in spellings
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   std::unique_ptr<TokenModel> model;
   TokenDecoder decoder;
-  bool decode_added = true;                // added tokens pass the decoder too
-  std::vector<std::int32_t> before, after; // with add_special
+  bool decode_added = true;                 // added tokens pass the decoder too
+  std::vector<std::int32_t> before, after;  // with add_special
   std::optional<std::int32_t> bos, eos, pad;
 };
 

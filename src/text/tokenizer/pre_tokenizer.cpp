@@ -117,17 +117,19 @@ class ByteLetters final : public PreTokenizerStep {
 
 class Metaspace final : public PreTokenizerStep {
  public:
-  Metaspace(std::string replacement, PrependScheme prepend)
-      : replacement_(std::move(replacement)), prepend_(prepend) {}
+  Metaspace(std::string replacement, PrependScheme prepend) : replacement_(std::move(replacement)), prepend_(prepend) {}
 
   void apply(Pieces& pieces) const override {
     const bool at_start = pieces.at_start;
     rewrite(pieces, [&](std::string_view piece, std::size_t begin, std::string& out) {
-      const bool wanted = prepend_ == PrependScheme::always || (prepend_ == PrependScheme::first && at_start && begin == 0);
+      const bool wanted =
+          prepend_ == PrependScheme::always || (prepend_ == PrependScheme::first && at_start && begin == 0);
       if (wanted && !piece.starts_with(' ') && !piece.starts_with(replacement_)) out.append(replacement_);
       for (const char c : piece) {
-        if (c == ' ') out.append(replacement_);
-        else out.push_back(c);
+        if (c == ' ')
+          out.append(replacement_);
+        else
+          out.push_back(c);
       }
     });
   }

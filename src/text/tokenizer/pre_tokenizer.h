@@ -15,8 +15,8 @@ namespace hearth {
 
 struct Pieces {
   std::string text;
-  std::vector<ByteRange> ranges;   // ascending, none empty
-  bool at_start = true;            // the text begins where the whole prompt begins
+  std::vector<ByteRange> ranges;  // ascending, none empty
+  bool at_start = true;           // the text begins where the whole prompt begins
 };
 
 class PreTokenizerStep {

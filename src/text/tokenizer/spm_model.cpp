@@ -34,10 +34,13 @@ class SpmModel final : public TokenModel {
       symbols.push_back({find(piece.substr(i, size)).id, i, size});
       i += size;
     }
-    merge_symbols(symbols, [&](const Symbol& a, const Symbol& b) { return find(piece.substr(a.begin, a.size + b.size)); });
+    merge_symbols(symbols,
+                  [&](const Symbol& a, const Symbol& b) { return find(piece.substr(a.begin, a.size + b.size)); });
     for (const Symbol& s : symbols) {
-      if (s.id >= 0) ids.push_back(s.id);
-      else put_bytes(piece.substr(s.begin, s.size), ids);
+      if (s.id >= 0)
+        ids.push_back(s.id);
+      else
+        put_bytes(piece.substr(s.begin, s.size), ids);
     }
   }
 

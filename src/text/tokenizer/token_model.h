@@ -34,12 +34,12 @@ struct MergeRule {
 struct BpeParts {
   // In raw bytes when byte_symbols is set (a symbol is a byte), else as spelled (a symbol is a character).
   std::vector<TokenText> vocab;
-  std::vector<MergeRule> merges;          // by rank
+  std::vector<MergeRule> merges;  // by rank
   bool byte_symbols = false;
-  bool ignore_merges = false;             // a piece that is a token is not taken apart
-  bool byte_fallback = false;             // characters that are no token become <0xAB> tokens
+  bool ignore_merges = false;  // a piece that is a token is not taken apart
+  bool byte_fallback = false;  // characters that are no token become <0xAB> tokens
   bool fuse_unk = false;
-  std::optional<std::int32_t> unk;        // without one, what is no token vanishes
+  std::optional<std::int32_t> unk;  // without one, what is no token vanishes
 };
 std::unique_ptr<TokenModel> make_bpe(const BpeParts& parts);
 

@@ -15,10 +15,11 @@ namespace {
 
 enum TokenType : std::int32_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
 
-constexpr const char* kLowerOneEighth = "\xE2\x96\x81";   // U+2581, SentencePiece's space
+constexpr const char* kLowerOneEighth = "\xE2\x96\x81";  // U+2581, SentencePiece's space
 
 [[noreturn]] void fail(const std::string& what, const char* key) {
-  throw StartupError(what, key, "the GGUF file's tokenizer can't be used; convert the model again or use its safetensors");
+  throw StartupError(what, key,
+                     "the GGUF file's tokenizer can't be used; convert the model again or use its safetensors");
 }
 
 std::int32_t type_of(const GgufVocab& v, std::size_t i) { return i < v.types.size() ? v.types[i] : kNormal; }
@@ -27,15 +28,17 @@ std::int32_t type_of(const GgufVocab& v, std::size_t i) { return i < v.types.siz
 PipelineParts common_parts(const GgufVocab& v) {
   if (v.tokens.empty()) fail("tokenizer: the list of tokens is empty", "tokenizer.ggml.tokens");
   if (v.tokens.size() > static_cast<std::size_t>(kMaxTokenId))
-    fail(fmt::format("tokenizer: {} tokens; at most {} are offered", v.tokens.size(), kMaxTokenId), "tokenizer.ggml.tokens");
+    fail(fmt::format("tokenizer: {} tokens; at most {} are offered", v.tokens.size(), kMaxTokenId),
+         "tokenizer.ggml.tokens");
   if (!v.types.empty() && v.types.size() != v.tokens.size())
-    fail(fmt::format("tokenizer: {} types for {} tokens", v.types.size(), v.tokens.size()), "tokenizer.ggml.token_type");
+    fail(fmt::format("tokenizer: {} types for {} tokens", v.types.size(), v.tokens.size()),
+         "tokenizer.ggml.token_type");
   PipelineParts parts;
   parts.decode_added = false;
   parts.spellings.resize(v.tokens.size());
   for (std::size_t i = 0; i < v.tokens.size(); ++i) {
     const std::int32_t type = type_of(v, i);
-    if (type == kUnused) continue;   // rows that pad the embedding
+    if (type == kUnused) continue;  // rows that pad the embedding
     parts.spellings[i] = to_utf8(v.tokens[i]);
     if (type != kControl && type != kUserDefined && type != kUnknown) continue;
     AddedToken token;
@@ -73,7 +76,8 @@ std::unique_ptr<Tokenizer> make_gpt2(const GgufVocab& v) {
     std::string known;
     for (const GgufPreTokenizer& row : gguf_pre_tokenizers())
       for (const std::string_view n : row.names) known.append(known.empty() ? "" : ", ").append(n);
-    fail(fmt::format("tokenizer: the pre-tokenizer \"{}\" is not known; known are {}", name, known), "tokenizer.ggml.pre");
+    fail(fmt::format("tokenizer: the pre-tokenizer \"{}\" is not known; known are {}", name, known),
+         "tokenizer.ggml.pre");
   }
   PipelineParts parts = common_parts(v);
   if (pre->nfc) parts.normalizer.push_back(make_unicode_form({.compose = true, .compatible = false}));
@@ -100,12 +104,15 @@ std::unique_ptr<Tokenizer> make_gpt2(const GgufVocab& v) {
     const std::size_t space = merge.find(' ');
     const std::string left = merge.substr(0, space), right = space == std::string::npos ? "" : merge.substr(space + 1);
     const auto a = ids.find(left), b = ids.find(right), made = ids.find(left + right);
-    if (a == ids.end() || b == ids.end() || made == ids.end()) ++dropped;
-    else bpe.merges.push_back({a->second, b->second, made->second});
+    if (a == ids.end() || b == ids.end() || made == ids.end())
+      ++dropped;
+    else
+      bpe.merges.push_back({a->second, b->second, made->second});
   }
   if (bpe.merges.empty()) fail("tokenizer: no usable merges", "tokenizer.ggml.merges");
   if (dropped > 0)
-    log_warning("tokenizer: {} of {} merges name tokens that the vocabulary lacks and are left out", dropped, v.merges.size());
+    log_warning("tokenizer: {} of {} merges name tokens that the vocabulary lacks and are left out", dropped,
+                v.merges.size());
   parts.model = make_bpe(bpe);
   set_ends(v, pre->add_bos, false, parts);
   return make_pipeline(std::move(parts));
@@ -130,7 +137,8 @@ std::unique_ptr<Tokenizer> make_llama(GgufVocab v) {
   for (std::size_t i = 0; i < v.tokens.size(); ++i) {
     const std::string& text = v.tokens[i];
     const auto id = static_cast<std::int32_t>(i);
-    if (std::isnan(v.scores[i])) fail(fmt::format("tokenizer: the score of token {} is not a number", i), "tokenizer.ggml.scores");
+    if (std::isnan(v.scores[i]))
+      fail(fmt::format("tokenizer: the score of token {} is not a number", i), "tokenizer.ggml.scores");
     if (type_of(v, i) == kByte) {
       const std::string byte = decode_byte_fallback(text);
       if (byte.size() == 1) spm.bytes[static_cast<std::uint8_t>(byte[0])] = id;
@@ -157,7 +165,8 @@ std::unique_ptr<Tokenizer> make_llama(GgufVocab v) {
 std::unique_ptr<Tokenizer> make_tokenizer(const GgufVocab& vocab) {
   if (vocab.model == "gpt2") return make_gpt2(vocab);
   if (vocab.model == "llama") return make_llama(vocab);
-  fail(fmt::format("tokenizer: the model \"{}\" is not offered; expected gpt2 or llama", vocab.model), "tokenizer.ggml.model");
+  fail(fmt::format("tokenizer: the model \"{}\" is not offered; expected gpt2 or llama", vocab.model),
+       "tokenizer.ggml.model");
 }
 
 }  // namespace hearth

@@ -127,7 +127,8 @@ TEST_F(FullQwen35, StreamsEveryCase) {
     EXPECT_EQ(hex, c.at("bytes"));
     EXPECT_EQ(tokenizer->decode(ids, false), c.at("decoded").get<std::string>());
     Detokenizer detokenizer(*tokenizer, false);
-    for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(detokenizer.push(ids[i]), stream[i]) << c.at("bytes") << " at " << i;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      EXPECT_EQ(detokenizer.push(ids[i]), stream[i]) << c.at("bytes") << " at " << i;
     EXPECT_EQ(detokenizer.finish(), c.at("stream_end").get<std::string>());
     ++count;
   }

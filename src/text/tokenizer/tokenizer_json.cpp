@@ -47,7 +47,8 @@ class Loader {
   JsonPart part(const char* key) const { return root_.has(key) ? root_.at(key) : JsonPart(kNull, file_, key); }
 
   void require_token(std::int32_t id) const {
-    if (static_cast<std::size_t>(id) >= parts_.spellings.size() || parts_.spellings[static_cast<std::size_t>(id)].empty())
+    if (static_cast<std::size_t>(id) >= parts_.spellings.size() ||
+        parts_.spellings[static_cast<std::size_t>(id)].empty())
       part("post_processor").fail(fmt::format("id {} is no token of the vocabulary", id));
   }
 
@@ -58,14 +59,16 @@ class Loader {
     if (!vocab_.has_vocab) model.fail("\"vocab\" is missing");
     if (!vocab_.has_merges) model.fail("\"merges\" is missing");
     for (const auto& [text, id] : vocab_.vocab) {
-      if (id < 0 || id > kMaxTokenId) model.at("vocab").fail(fmt::format("id {} is out of range (0 … {})", id, kMaxTokenId));
+      if (id < 0 || id > kMaxTokenId)
+        model.at("vocab").fail(fmt::format("id {} is out of range (0 … {})", id, kMaxTokenId));
       put_spelling(static_cast<std::int32_t>(id), text);
       ids_[text] = static_cast<std::int32_t>(id);
     }
   }
 
   void put_spelling(std::int32_t id, const std::string& text) {
-    if (static_cast<std::size_t>(id) >= parts_.spellings.size()) parts_.spellings.resize(static_cast<std::size_t>(id) + 1);
+    if (static_cast<std::size_t>(id) >= parts_.spellings.size())
+      parts_.spellings.resize(static_cast<std::size_t>(id) + 1);
     parts_.spellings[static_cast<std::size_t>(id)] = text;
   }
 
@@ -110,7 +113,8 @@ class Loader {
   std::int32_t merge_id(std::size_t index, const std::string& text) const {
     const auto it = ids_.find(text);
     if (it == ids_.end())
-      root_.at("model").at("merges").fail(fmt::format("entry {} needs the token \"{}\", which the vocabulary lacks", index, text));
+      root_.at("model").at("merges").fail(
+          fmt::format("entry {} needs the token \"{}\", which the vocabulary lacks", index, text));
     return it->second;
   }
 
@@ -121,7 +125,8 @@ class Loader {
     if (known != ids_.end()) token.id = known->second;
     const auto i = static_cast<std::size_t>(token.id);
     if (i < parts_.spellings.size() && !parts_.spellings[i].empty() && parts_.spellings[i] != token.content) {
-      const std::string what = fmt::format("\"{}\" has id {}, which is \"{}\"", token.content, token.id, parts_.spellings[i]);
+      const std::string what =
+          fmt::format("\"{}\" has id {}, which is \"{}\"", token.content, token.id, parts_.spellings[i]);
       if (strict) from.fail(what);
       log_warning("tokenizer: {}: {}; this entry is left out", from.path(), what);
       return;
@@ -129,8 +134,10 @@ class Loader {
     put_spelling(token.id, token.content);
     ids_[token.content] = token.id;
     const auto [old, first] = added_at_.try_emplace(token.id, parts_.added.size());
-    if (first) parts_.added.push_back(std::move(token));
-    else parts_.added[old->second] = std::move(token);
+    if (first)
+      parts_.added.push_back(std::move(token));
+    else
+      parts_.added[old->second] = std::move(token);
   }
 
   static AddedToken read_added_token(const JsonPart& part, std::int64_t id) {
@@ -160,13 +167,15 @@ class Loader {
     try {
       value = nlohmann::json::parse(text);
     } catch (const nlohmann::json::exception& e) {
-      throw StartupError(fmt::format("tokenizer: not valid JSON: {}", e.what()), file, "fetch tokenizer_config.json again");
+      throw StartupError(fmt::format("tokenizer: not valid JSON: {}", e.what()), file,
+                         "fetch tokenizer_config.json again");
     }
     const JsonPart config(value, file, "");
     if (!value.is_object()) config.fail(fmt::format("expected an object, found {}", value.type_name()));
     if (config.has("added_tokens_decoder")) {
       const JsonPart table = config.at("added_tokens_decoder");
-      if (!table.value().is_object()) table.fail(fmt::format("expected an object, found {}", table.value().type_name()));
+      if (!table.value().is_object())
+        table.fail(fmt::format("expected an object, found {}", table.value().type_name()));
       for (const auto& [key, item] : table.value().items()) {
         const JsonPart entry(item, file, fmt::format("added_tokens_decoder.{}", key));
         if (key.empty() || key.size() > 9 || key.find_first_not_of("0123456789") != std::string::npos)
@@ -189,7 +198,8 @@ class Loader {
     return it == ids_.end() ? std::nullopt : std::optional(it->second);
   }
 
-  static void set_end(const JsonPart& config, const char* key, std::optional<std::int32_t> id, std::vector<std::int32_t>& ids) {
+  static void set_end(const JsonPart& config, const char* key, std::optional<std::int32_t> id,
+                      std::vector<std::int32_t>& ids) {
     if (!config.has(key) || !id) return;
     const bool there = std::find(ids.begin(), ids.end(), *id) != ids.end();
     const bool wanted = config.flag(key, there);
@@ -201,8 +211,8 @@ class Loader {
   JsonVocab vocab_;
   JsonPart root_;
   PipelineParts parts_;
-  TextIndex ids_;   // spelling → id, model vocabulary and added tokens
-  std::unordered_map<std::int32_t, std::size_t> added_at_;   // id → place in parts_.added
+  TextIndex ids_;                                           // spelling → id, model vocabulary and added tokens
+  std::unordered_map<std::int32_t, std::size_t> added_at_;  // id → place in parts_.added
 };
 
 std::string read_file(const std::filesystem::path& path) {
@@ -215,7 +225,8 @@ std::string read_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_tokenizer(std::string_view tokenizer_json, std::string_view config, const std::string& name) {
+std::unique_ptr<Tokenizer> make_tokenizer(std::string_view tokenizer_json, std::string_view config,
+                                          const std::string& name) {
   return Loader(tokenizer_json, name + "/tokenizer.json").load(config, name + "/tokenizer_config.json");
 }
 

@@ -27,7 +27,9 @@ constexpr const char* kByteLevel = R"({
     "vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "Ġ": 5, "ab": 6, "abc": 7, "Ġa": 8, "<": 9, ">": 10, "s": 11, "t": 12},
     "merges": ["a b", ["ab", "c"], "Ġ a"]}})";
 
-std::unique_ptr<Tokenizer> make(std::string_view json, std::string_view config = "") { return make_tokenizer(json, config, "m"); }
+std::unique_ptr<Tokenizer> make(std::string_view json, std::string_view config = "") {
+  return make_tokenizer(json, config, "m");
+}
 
 // The text with one piece replaced.
 std::string with(std::string json, std::string_view from, std::string_view to) {
@@ -38,8 +40,9 @@ std::string with(std::string json, std::string_view from, std::string_view to) {
 
 TEST(TokenizerJson, MergesByRank) {
   const auto t = make(kByteLevel);
-  EXPECT_EQ(t->encode("abc ab aabb", Tokenizer::Options{}), (Ids{7, 5, 6, 8, 6, 1}));   // " ab": a b merges before the space does
-  EXPECT_EQ(t->encode("xaxb", Tokenizer::Options{}), (Ids{6}));                        // without unk, bytes that are no token vanish first
+  EXPECT_EQ(t->encode("abc ab aabb", Tokenizer::Options{}),
+            (Ids{7, 5, 6, 8, 6, 1}));                            // " ab": a b merges before the space does
+  EXPECT_EQ(t->encode("xaxb", Tokenizer::Options{}), (Ids{6}));  // without unk, bytes that are no token vanish first
   EXPECT_EQ(t->vocab_size(), 22);
   EXPECT_EQ(t->spelling(8), "Ġa");
   EXPECT_EQ(t->bytes(8), " a");
@@ -57,7 +60,9 @@ TEST(TokenizerJson, SpecialTokensAndEnds) {
   EXPECT_EQ(t->decode(Ids{20, 0, 21}, true), "a<t>");
   EXPECT_EQ(t->decode(Ids{20, 0, 21}, false), "<s>a<t>");
   EXPECT_EQ(t->encode("a", {.add_special = true}), (Ids{20, 0}));
-  const auto off = make(kByteLevel, R"({"bos_token": {"content": "<s>"}, "eos_token": "<t>", "add_bos_token": false, "add_eos_token": true})");
+  const auto off =
+      make(kByteLevel,
+           R"({"bos_token": {"content": "<s>"}, "eos_token": "<t>", "add_bos_token": false, "add_eos_token": true})");
   EXPECT_EQ(off->encode("a", {.add_special = true}), (Ids{0, 21}));
   EXPECT_EQ(off->bos_id(), 20);
   EXPECT_EQ(off->eos_id(), 21);
@@ -68,12 +73,14 @@ TEST(TokenizerJson, ConfigAddsTokens) {
       "22": {"content": "<u>", "special": true}, "21": {"content": "<t>", "special": true}, "0": {"content": "<other>"}}})");
   EXPECT_EQ(t->id_of("<u>"), 22);
   EXPECT_TRUE(t->is_special(21));
-  EXPECT_FALSE(t->id_of("<other>"));   // 0 is "a": the entry contradicts the file and is left out
+  EXPECT_FALSE(t->id_of("<other>"));  // 0 is "a": the entry contradicts the file and is left out
 }
 
 TEST(TokenizerJson, RequestTextHoldsNoSpecialTokens) {
   const auto t = make(kByteLevel);
-  const auto encode = [&](std::string text, std::vector<MarkedText::Span> spans) { return t->encode(MarkedText{std::move(text), std::move(spans)}, false); };
+  const auto encode = [&](std::string text, std::vector<MarkedText::Span> spans) {
+    return t->encode(MarkedText{std::move(text), std::move(spans)}, false);
+  };
   EXPECT_EQ(encode("<s>a<s>", {{3, 4}}), (Ids{20, 0, 20}));
   EXPECT_EQ(encode("<s><s><s>", {{3, 6}}), (Ids{20, 9, 11, 10, 20}));
   EXPECT_EQ(encode("<s><t>", {{0, 1}}), (Ids{9, 11, 10, 21}));
@@ -87,16 +94,21 @@ TEST(TokenizerJson, RequestTextHoldsNoSpecialTokens) {
 TEST(TokenizerJson, RequestTextAndNormalizedTokens) {
   // The token is looked for in the normalised text; a mark from the request joins the template's letter.
   std::string json = with(kByteLevel, R"("normalizer": null)", R"("normalizer": {"type": "NFC"})");
-  json = with(json, R"("content": "<t>", "special": false, "normalized": false)", R"("content": "<t>", "special": false, "normalized": true)");
+  json = with(json, R"("content": "<t>", "special": false, "normalized": false)",
+              R"("content": "<t>", "special": false, "normalized": true)");
   const auto t = make(json);
   EXPECT_EQ(t->encode(MarkedText{"e\u0301<t>", {{1, 3}}}, false), (Ids{21}));
-  EXPECT_EQ(t->encode(MarkedText{"<t>\u0301<t>", {{3, 8}}}, false), (Ids{21, 9, 12, 10}));   // a mark that joins nothing hides nothing
+  EXPECT_EQ(t->encode(MarkedText{"<t>\u0301<t>", {{3, 8}}}, false),
+            (Ids{21, 9, 12, 10}));  // a mark that joins nothing hides nothing
   EXPECT_EQ(t->encode(MarkedText{"<t><t>", {{3, 6}}}, false), (Ids{21, 9, 12, 10}));
 }
 
 TEST(TokenizerJson, BrokenUtf8IsReplaced) {
   const auto t = make(kByteLevel);
-  EXPECT_EQ(t->encode("a\xff\xe4\xbd" "b", Tokenizer::Options{}), (Ids{0, 1}));
+  EXPECT_EQ(t->encode("a\xff\xe4\xbd"
+                      "b",
+                      Tokenizer::Options{}),
+            (Ids{0, 1}));
   EXPECT_EQ(t->encode(MarkedText{"\xff<s>\xff<s>", {{4, 8}}}, false), (Ids{20, 9, 11, 10}));
 }
 
@@ -104,7 +116,9 @@ TEST(TokenizerJson, IgnoreMergesTakesWholePieces) {
   const std::string json = with(kByteLevel, R"("type": "BPE",)", R"("type": "BPE", "ignore_merges": true,)");
   const std::string other = with(json, R"("merges": ["a b", ["ab", "c"], "Ġ a"])", R"("merges": ["a b"])");
   EXPECT_EQ(make(other)->encode("abc", Tokenizer::Options{}), (Ids{7}));
-  EXPECT_EQ(make(with(kByteLevel, R"("merges": ["a b", ["ab", "c"], "Ġ a"])", R"("merges": ["a b"])"))->encode("abc", Tokenizer::Options{}), (Ids{6, 2}));
+  EXPECT_EQ(make(with(kByteLevel, R"("merges": ["a b", ["ab", "c"], "Ġ a"])", R"("merges": ["a b"])"))
+                ->encode("abc", Tokenizer::Options{}),
+            (Ids{6, 2}));
 }
 
 // As Llama 2's file: characters, "▁" for spaces, bytes for the rest.
@@ -124,7 +138,7 @@ TEST(TokenizerJson, SentencePieceForm) {
   EXPECT_EQ(t->encode("a ba", Tokenizer::Options{}), (Ids{6, 4, 7, 5}));
   EXPECT_EQ(t->encode("a<s>a", Tokenizer::Options{}), (Ids{6, 1, 6}));
   EXPECT_EQ(t->encode("\u00e9", Tokenizer::Options{}), (Ids{4, 2, 3}));
-  EXPECT_EQ(t->encode("xyza", Tokenizer::Options{}), (Ids{4, 0, 5}));   // unknown ones are fused
+  EXPECT_EQ(t->encode("xyza", Tokenizer::Options{}), (Ids{4, 0, 5}));  // unknown ones are fused
   EXPECT_EQ(t->decode(Ids{6, 4, 2, 3}, false), "a \u00e9");
   EXPECT_EQ(t->leading_strip(), " ");
   Detokenizer whole(*t, true, true), reply(*t, true);
@@ -135,7 +149,9 @@ TEST(TokenizerJson, SentencePieceForm) {
   EXPECT_EQ(reply.push(2), "");
   EXPECT_EQ(reply.push(3), "\u00e9");
   EXPECT_EQ(reply.push(2), "");
-  EXPECT_EQ(reply.push(7), "\uFFFD" "b");
+  EXPECT_EQ(reply.push(7),
+            "\uFFFD"
+            "b");
   EXPECT_EQ(reply.push(2), "");
   EXPECT_EQ(reply.finish(), "\uFFFD");
 }
@@ -143,18 +159,22 @@ TEST(TokenizerJson, SentencePieceForm) {
 struct Broken {
   const char* from;
   const char* to;
-  const char* expected;   // in the message
+  const char* expected;  // in the message
 };
 
 TEST(TokenizerJson, BrokenFilesSayWhat) {
   const Broken cases[] = {
       {R"("type": "BPE")", R"("type": "Unigram")", "Unigram"},
       {R"({"type": "ByteLevel"},
-  "model")", R"({"type": "CTC"},
-  "model")", "CTC"},
+  "model")",
+       R"({"type": "CTC"},
+  "model")",
+       "CTC"},
       {R"("normalizer": null)", R"("normalizer": {"type": "Precompiled"})", "normalizer.type"},
-      {R"("normalizer": null)", R"("normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": ""})", "normalizer.pattern.Regex"},
-      {R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": true})", R"({"type": "UnicodeScripts"})", "UnicodeScripts"},
+      {R"("normalizer": null)", R"("normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": ""})",
+       "normalizer.pattern.Regex"},
+      {R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": true})", R"({"type": "UnicodeScripts"})",
+       "UnicodeScripts"},
       {R"("type": "TemplateProcessing")", R"("type": "Nonsense")", "post_processor.type"},
       {R"("ids": [20])", R"("ids": [19])", "19"},
       {R"("a": 0)", R"("a": -1)", "-1"},
@@ -246,7 +266,7 @@ GgufVocab small_llama() {
 
 TEST(TokenizerGguf, SentencePiece) {
   const auto t = make_tokenizer(small_llama());
-  EXPECT_EQ(t->encode("aa a", {.add_special = true}), (Ids{1, 5, 8, 7}));   // "aa" scores above "▁a"
+  EXPECT_EQ(t->encode("aa a", {.add_special = true}), (Ids{1, 5, 8, 7}));  // "aa" scores above "▁a"
   EXPECT_EQ(t->encode("\u00e9<s>a", Tokenizer::Options{}), (Ids{5, 3, 4, 1, 7}));
   EXPECT_EQ(t->encode("<s>", {.parse_special = false}), (Ids{5, 9, 10, 11}));
   EXPECT_EQ(t->encode("z", Tokenizer::Options{}), (Ids{5, 0}));

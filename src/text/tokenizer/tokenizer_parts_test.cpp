@@ -18,7 +18,8 @@ namespace {
 using Strings = std::vector<std::string>;
 
 // "a[7:b]c": text and tokens with their ids.
-std::string show(const AddedTokens& tokens, const std::string& text, const std::string& marks = "", bool special = true) {
+std::string show(const AddedTokens& tokens, const std::string& text, const std::string& marks = "",
+                 bool special = true) {
   std::string out;
   for (const Stretch& s : tokens.split(text, marks, special)) {
     const std::string part = text.substr(s.begin, s.end - s.begin);
@@ -34,7 +35,8 @@ AddedTokens make(std::vector<AddedToken> list) {
 }
 
 TEST(AddedTokens, LeftmostThenLongest) {
-  const AddedTokens t = make({{.content = "<a>", .id = 1}, {.content = "<a>b", .id = 2}, {.content = "a>bcd", .id = 3}});
+  const AddedTokens t =
+      make({{.content = "<a>", .id = 1}, {.content = "<a>b", .id = 2}, {.content = "a>bcd", .id = 3}});
   EXPECT_EQ(show(t, "x<a>bcd"), "x[2:<a>b]cd");
   EXPECT_EQ(show(t, "<a><a"), "[1:<a>]<a");
   EXPECT_EQ(show(t, "a>bc<a>"), "a>bc[1:<a>]");
@@ -49,9 +51,9 @@ TEST(AddedTokens, SpecialOnesAreTextWhenAskedFor) {
 TEST(AddedTokens, MarkedTextHoldsNone) {
   const AddedTokens t = make({{.content = "<s>", .id = 1}, {.content = "<s>x", .id = 2}, {.content = "  ", .id = 3}});
   EXPECT_EQ(show(t, "<s><s>", std::string("\0\0\0\1\1\1", 6)), "[1:<s>]<s>");
-  EXPECT_EQ(show(t, "<s><s>", std::string("\0\0\1\0\0\0", 6)), "<s>[1:<s>]");   // one byte is enough
-  EXPECT_EQ(show(t, "<s>x", std::string("\0\0\0\1", 4)), "[1:<s>]x");           // the shorter one fits
-  EXPECT_EQ(show(t, "a  b", std::string("\1\1\1\1", 4)), "a[3:  ]b");           // white space is what it is
+  EXPECT_EQ(show(t, "<s><s>", std::string("\0\0\1\0\0\0", 6)), "<s>[1:<s>]");  // one byte is enough
+  EXPECT_EQ(show(t, "<s>x", std::string("\0\0\0\1", 4)), "[1:<s>]x");          // the shorter one fits
+  EXPECT_EQ(show(t, "a  b", std::string("\1\1\1\1", 4)), "a[3:  ]b");          // white space is what it is
 }
 
 TEST(AddedTokens, WordsAndSpaces) {
@@ -73,8 +75,9 @@ std::string normal(std::unique_ptr<NormalizerStep> step, std::string text, std::
 }
 
 TEST(Normalizer, UnicodeForms) {
-  EXPECT_EQ(normal(make_unicode_form({true, false}), "e\u0301 \u1e9b\u0323 \u212b \u1112\u1161\u11ab \uac00\u11a8 \u0344"),
-            "\u00e9 \u1e9b\u0323 \u00c5 \ud55c \uac01 \u0308\u0301");
+  EXPECT_EQ(
+      normal(make_unicode_form({true, false}), "e\u0301 \u1e9b\u0323 \u212b \u1112\u1161\u11ab \uac00\u11a8 \u0344"),
+      "\u00e9 \u1e9b\u0323 \u00c5 \ud55c \uac01 \u0308\u0301");
   EXPECT_EQ(normal(make_unicode_form({false, false}), "\u00e9\ud55c"), "e\u0301\u1112\u1161\u11ab");
   EXPECT_EQ(normal(make_unicode_form({true, true}), "\ufb01 \u2460 \u00b5"), "fi 1 \u03bc");
   EXPECT_EQ(normal(make_unicode_form({false, true}), "\uff21\u00e9"), "Ae\u0301");
@@ -87,7 +90,7 @@ TEST(Normalizer, AMillionMarksEnd) {
   for (int i = 0; i < 300000; ++i) text += i % 2 ? "\u0316" : "\u0301";
   const auto start = std::chrono::steady_clock::now();
   const std::string out = normal(make_unicode_form({true, false}), text);
-  EXPECT_EQ(out.substr(0, 4), "\u00e1\u0316");   // à́ composes over the marks below it
+  EXPECT_EQ(out.substr(0, 4), "\u00e1\u0316");  // à́ composes over the marks below it
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
@@ -127,7 +130,7 @@ Strings cut(std::unique_ptr<PreTokenizerStep> step, const std::string& text, boo
 TEST(PreTokenizer, SplitBehaviors) {
   const auto by = [](SplitBehavior b, bool invert = false) { return make_split(Regex("-"), b, invert); };
   using enum SplitBehavior;
-  const std::string s = "the-final--countdown";   // the example of Hugging Face's documentation
+  const std::string s = "the-final--countdown";  // the example of Hugging Face's documentation
   EXPECT_EQ(cut(by(removed), s), (Strings{"the", "final", "countdown"}));
   EXPECT_EQ(cut(by(isolated), s), (Strings{"the", "-", "final", "-", "-", "countdown"}));
   EXPECT_EQ(cut(by(merged_with_previous), s), (Strings{"the-", "final-", "-", "countdown"}));
@@ -188,7 +191,8 @@ TEST(Merge, HeapEqualsScanEqualsDefinition) {
     // Random rules over ids 0 … 11; a pair makes a fixed id with a rank of its own.
     const std::uint64_t seed = rng.next();
     const auto pair = [&](const Symbol& a, const Symbol& b) {
-      const std::uint64_t h = random_bits(seed, static_cast<std::uint64_t>(a.id) * 64 + static_cast<std::uint64_t>(b.id));
+      const std::uint64_t h =
+          random_bits(seed, static_cast<std::uint64_t>(a.id) * 64 + static_cast<std::uint64_t>(b.id));
       if (h % 3 == 0) return Merge{};
       return Merge{static_cast<std::uint32_t>((h >> 8) % 1000), static_cast<std::int32_t>((h >> 32) % 12)};
     };

@@ -40,8 +40,8 @@ constexpr int kTogether = 1;
 
 // p[n][j] = scale · q_n·k_j for j < count, −inf for the rest of the block. W: sixteenths of the width; 0: any width.
 template <int W, int Q>
-HEARTH_INLINE void attend_scores(const AttendQuery* queries, std::int64_t count, const float* const* k, std::int64_t width,
-                                 float scale, float (*p)[kAttendBlock]) {
+HEARTH_INLINE void attend_scores(const AttendQuery* queries, std::int64_t count, const float* const* k,
+                                 std::int64_t width, float scale, float (*p)[kAttendBlock]) {
   F q[Q][W > 0 ? W : 1];
   if constexpr (W > 0) {
 #pragma GCC unroll 2
@@ -109,8 +109,8 @@ HEARTH_INLINE float attend_softmax(float* p, float* ml) {
 
 // acc_n ← acc_n · keep_n + Σ_j p_n[j] v_j
 template <int W, int Q>
-HEARTH_INLINE void attend_values(const AttendQuery* queries, std::int64_t count, const float* const* v, std::int64_t width,
-                                 const float* keep, const float (*p)[kAttendBlock]) {
+HEARTH_INLINE void attend_values(const AttendQuery* queries, std::int64_t count, const float* const* v,
+                                 std::int64_t width, const float* keep, const float (*p)[kAttendBlock]) {
   constexpr int C = W > 0 ? W : 1;
   for (std::int64_t c0 = 0; c0 < width; c0 += 16 * C) {
     F acc[Q][C];
@@ -137,7 +137,8 @@ HEARTH_INLINE void attend_values(const AttendQuery* queries, std::int64_t count,
 }
 
 template <int W, int Q>
-void attend_queries(const AttendQuery* queries, const float* const* k, const float* const* v, std::int64_t width, float scale) {
+void attend_queries(const AttendQuery* queries, const float* const* k, const float* const* v, std::int64_t width,
+                    float scale) {
   float p[Q][kAttendBlock], keep[Q];
   const std::int64_t count = queries[0].count;
   attend_scores<W, Q>(queries, count, k, width, scale, p);
@@ -164,10 +165,14 @@ HEARTH_INLINE void attend_width(const AttendQuery* queries, std::int64_t num_que
 void attend(const AttendQuery* queries, std::int64_t num_queries, const float* const* k, const float* const* v,
             std::int64_t width, float scale) {
   switch (width) {
-    case 64: return attend_width<4, kTogether>(queries, num_queries, k, v, width, scale);
-    case 128: return attend_width<8, kTogether>(queries, num_queries, k, v, width, scale);
-    case 256: return attend_width<16, 1>(queries, num_queries, k, v, width, scale);
-    default: return attend_width<0, 1>(queries, num_queries, k, v, width, scale);
+    case 64:
+      return attend_width<4, kTogether>(queries, num_queries, k, v, width, scale);
+    case 128:
+      return attend_width<8, kTogether>(queries, num_queries, k, v, width, scale);
+    case 256:
+      return attend_width<16, 1>(queries, num_queries, k, v, width, scale);
+    default:
+      return attend_width<0, 1>(queries, num_queries, k, v, width, scale);
   }
 }
 

@@ -12,8 +12,8 @@ namespace hearth {
 namespace {
 
 template <int C>  // groups of 16 columns; the last may have fewer
-HEARTH_INLINE void delta_columns(float* y, float* state, std::int64_t stride, const float* q, const float* k, const float* v,
-                                 const F& decay, float beta, std::int64_t dk, std::int64_t n) {
+HEARTH_INLINE void delta_columns(float* y, float* state, std::int64_t stride, const float* q, const float* k,
+                                 const float* v, const F& decay, float beta, std::int64_t dk, std::int64_t n) {
   F read[C], u[C], out[C];
 #pragma GCC unroll 4
   for (int c = 0; c < C; ++c) read[c] = out[c] = zero();

@@ -64,14 +64,16 @@ HEARTH_INLINE void high_pairs(const std::byte* p, B* w) {
 
 template <int kFactor>  // 0 or a power of two
 HEARTH_INLINE I times(const I& a) {
-  if constexpr (kFactor == 0) return set1(0);
-  else return shift_left<__builtin_ctz(kFactor + (kFactor == 0))>(a);
+  if constexpr (kFactor == 0)
+    return set1(0);
+  else
+    return shift_left<__builtin_ctz(kFactor + (kFactor == 0))>(a);
 }
 
 // 32 columns of 16 rows, ready for the inner product.
 struct SubBlock {
   B w[8];
-  F d[2];   // scale, of either half where they differ
+  F d[2];  // scale, of either half where they differ
   F m;
 };
 
@@ -81,10 +83,14 @@ struct Q8Panel {
   static constexpr int kSubs = 1, kHead = kF32Scale ? 64 : 32, kSubBytes = 512;
   static constexpr int kOffset = kBias8;
   static constexpr bool kMin = false, kHalves = false, kBytes8 = true;
-  struct Head { F d; };
+  struct Head {
+    F d;
+  };
   static HEARTH_INLINE Head head(const std::byte* p) {
-    if constexpr (kF32Scale) return {load(reinterpret_cast<const float*>(p))};
-    else return {load_d(p)};
+    if constexpr (kF32Scale)
+      return {load(reinterpret_cast<const float*>(p))};
+    else
+      return {load_d(p)};
   }
   static HEARTH_INLINE void sub(Head& h, const std::byte*, const std::byte* p, int, SubBlock& s) {
 #pragma GCC unroll 8
@@ -98,7 +104,9 @@ struct Q45Panel {
   static constexpr int kSubs = 1, kHead = kWithMin ? 64 : 32, kSubBytes = kHigh ? 320 : 256;
   static constexpr int kOffset = kWithMin ? 0 : kHigh ? 16 : 8;
   static constexpr bool kMin = kWithMin, kHalves = false, kBytes8 = false;
-  struct Head { F d, m; };
+  struct Head {
+    F d, m;
+  };
   static HEARTH_INLINE Head head(const std::byte* p) { return {load_d(p), kWithMin ? load_d(p + 32) : zero()}; }
   static HEARTH_INLINE void sub(Head& h, const std::byte*, const std::byte* p, int, SubBlock& s) {
     nibbles(p + (kHigh ? 64 : 0), s.w);
@@ -113,7 +121,10 @@ struct Q45KPanel {
   static constexpr int kSubs = 8, kHead = 256, kSubBytes = kHigh ? 320 : 256;
   static constexpr int kOffset = 0;
   static constexpr bool kMin = true, kHalves = false, kBytes8 = false;
-  struct Head { F d, dmin; B scale, min; };
+  struct Head {
+    F d, dmin;
+    B scale, min;
+  };
   static HEARTH_INLINE Head head(const std::byte* p) { return {load_d(p), zero() - load_d(p + 32), {}, {}}; }
   // The twelve bytes of a row hold (low 6 bits) scales 0–3, minima 0–3, and in halves scales and minima 4–7, whose upper two
   // bits are the upper two of the first eight bytes.
@@ -139,7 +150,9 @@ struct Q6KPanel {
   static constexpr int kSubs = 8, kHead = 288, kSubBytes = 384;
   static constexpr int kOffset = 32;
   static constexpr bool kMin = false, kHalves = true, kBytes8 = false;
-  struct Head { F d; };
+  struct Head {
+    F d;
+  };
   static HEARTH_INLINE Head head(const std::byte* p) { return {load_d(p)}; }
   static HEARTH_INLINE void sub(Head& h, const std::byte* head, const std::byte* p, int i, SubBlock& s) {
     nibbles(p + 128, s.w);
@@ -154,8 +167,10 @@ template <class L>
 HEARTH_INLINE I dot4(const I& acc, const B& w, const std::int8_t* x) {
   std::int32_t x4;
   __builtin_memcpy(&x4, x, sizeof x4);
-  if constexpr (L::kBytes8) return dot_bytes8(acc, w, x4);
-  else return dot_bytes(acc, w, x4);
+  if constexpr (L::kBytes8)
+    return dot_bytes8(acc, w, x4);
+  else
+    return dot_bytes(acc, w, x4);
 }
 
 // acc ← acc + this sub-block's part of the row.

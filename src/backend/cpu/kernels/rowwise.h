@@ -99,7 +99,8 @@ void rope(float* head, const float* cos, const float* sin, std::int64_t half, bo
     return;
   }
   each16(half, [&](std::int64_t i, std::int64_t lanes) {
-    const F a = load(head + i, lanes), b = load(head + half + i, lanes), c = load(cos + i, lanes), s = load(sin + i, lanes);
+    const F a = load(head + i, lanes), b = load(head + half + i, lanes), c = load(cos + i, lanes),
+            s = load(sin + i, lanes);
     store(head + i, a * c - b * s, lanes);
     store(head + half + i, b * c + a * s, lanes);
   });
@@ -114,8 +115,10 @@ void narrow(void* out, DType dtype, const float* x, std::int64_t n) {
   each16(n, [&](std::int64_t i, std::int64_t lanes) {
     std::uint16_t buffer[16];
     std::uint16_t* to = lanes == 16 ? h + i : buffer;
-    if (dtype == DType::bf16) store_bf16(to, load(x + i, lanes));
-    else store_f16(to, load(x + i, lanes));
+    if (dtype == DType::bf16)
+      store_bf16(to, load(x + i, lanes));
+    else
+      store_f16(to, load(x + i, lanes));
     if (lanes < 16) __builtin_memcpy(h + i, buffer, static_cast<std::size_t>(lanes) * 2);
   });
 }

@@ -37,9 +37,15 @@ typedef std::uint32_t NativeU __attribute__((vector_size(kWidth * 4)));
 typedef std::uint16_t NativeH __attribute__((vector_size(kWidth * 2)));
 typedef std::int8_t NativeS8 __attribute__((vector_size(kWidth)));
 
-struct F { NativeF v[kParts]; };   // 16 × f32
-struct I { NativeI v[kParts]; };   // 16 × i32
-struct B { NativeU v[kParts]; };   // 16 × 4 bytes, byte j of a lane being its j-th
+struct F {
+  NativeF v[kParts];
+};  // 16 × f32
+struct I {
+  NativeI v[kParts];
+};  // 16 × i32
+struct B {
+  NativeU v[kParts];
+};  // 16 × 4 bytes, byte j of a lane being its j-th
 
 #define HEARTH_PARTS for (int i_ = 0; i_ < kParts; ++i_)
 
@@ -63,16 +69,30 @@ HEARTH_INLINE NativeI native_set1(std::int32_t x) {
   return NativeI{x, x, x, x};
 #endif
 }
-HEARTH_INLINE F set1(float x) { F r; HEARTH_PARTS r.v[i_] = native_set1(x); return r; }
-HEARTH_INLINE I set1(std::int32_t x) { I r; HEARTH_PARTS r.v[i_] = native_set1(x); return r; }
-HEARTH_INLINE F zero() { F r; HEARTH_PARTS r.v[i_] = NativeF{}; return r; }
+HEARTH_INLINE F set1(float x) {
+  F r;
+  HEARTH_PARTS r.v[i_] = native_set1(x);
+  return r;
+}
+HEARTH_INLINE I set1(std::int32_t x) {
+  I r;
+  HEARTH_PARTS r.v[i_] = native_set1(x);
+  return r;
+}
+HEARTH_INLINE F zero() {
+  F r;
+  HEARTH_PARTS r.v[i_] = NativeF{};
+  return r;
+}
 
 HEARTH_INLINE F load(const float* p) {
   F r;
   HEARTH_PARTS __builtin_memcpy(&r.v[i_], p + i_ * kWidth, sizeof r.v[i_]);
   return r;
 }
-HEARTH_INLINE void store(float* p, const F& x) { HEARTH_PARTS __builtin_memcpy(p + i_ * kWidth, &x.v[i_], sizeof x.v[i_]); }
+HEARTH_INLINE void store(float* p, const F& x) {
+  HEARTH_PARTS __builtin_memcpy(p + i_ * kWidth, &x.v[i_], sizeof x.v[i_]);
+}
 // The first n ≤ 16 lanes; the others read as zero and are not written.
 HEARTH_INLINE F load(const float* p, std::int64_t n) {
   if (n >= 16) return load(p);
@@ -94,12 +114,36 @@ HEARTH_INLINE B load_bytes(const void* p) {
 
 // ---- arithmetic ------------------------------------------------------------------------------------------------------
 
-HEARTH_INLINE F operator+(const F& a, const F& b) { F r; HEARTH_PARTS r.v[i_] = a.v[i_] + b.v[i_]; return r; }
-HEARTH_INLINE F operator-(const F& a, const F& b) { F r; HEARTH_PARTS r.v[i_] = a.v[i_] - b.v[i_]; return r; }
-HEARTH_INLINE F operator*(const F& a, const F& b) { F r; HEARTH_PARTS r.v[i_] = a.v[i_] * b.v[i_]; return r; }
-HEARTH_INLINE F operator/(const F& a, const F& b) { F r; HEARTH_PARTS r.v[i_] = a.v[i_] / b.v[i_]; return r; }
-HEARTH_INLINE I operator+(const I& a, const I& b) { I r; HEARTH_PARTS r.v[i_] = a.v[i_] + b.v[i_]; return r; }
-HEARTH_INLINE I operator-(const I& a, const I& b) { I r; HEARTH_PARTS r.v[i_] = a.v[i_] - b.v[i_]; return r; }
+HEARTH_INLINE F operator+(const F& a, const F& b) {
+  F r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] + b.v[i_];
+  return r;
+}
+HEARTH_INLINE F operator-(const F& a, const F& b) {
+  F r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] - b.v[i_];
+  return r;
+}
+HEARTH_INLINE F operator*(const F& a, const F& b) {
+  F r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] * b.v[i_];
+  return r;
+}
+HEARTH_INLINE F operator/(const F& a, const F& b) {
+  F r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] / b.v[i_];
+  return r;
+}
+HEARTH_INLINE I operator+(const I& a, const I& b) {
+  I r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] + b.v[i_];
+  return r;
+}
+HEARTH_INLINE I operator-(const I& a, const I& b) {
+  I r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] - b.v[i_];
+  return r;
+}
 
 // a · b + c, rounded once where the processor can (x86 without FMA rounds twice).
 HEARTH_INLINE F fma(const F& a, const F& b, const F& c) {
@@ -118,11 +162,27 @@ HEARTH_INLINE F fma(const F& a, const F& b, const F& c) {
   return r;
 }
 // a if a > b, else b: a NaN in a is lost, one in b is kept.
-HEARTH_INLINE F max(const F& a, const F& b) { F r; HEARTH_PARTS r.v[i_] = a.v[i_] > b.v[i_] ? a.v[i_] : b.v[i_]; return r; }
-HEARTH_INLINE F min(const F& a, const F& b) { F r; HEARTH_PARTS r.v[i_] = a.v[i_] < b.v[i_] ? a.v[i_] : b.v[i_]; return r; }
-HEARTH_INLINE F abs(const F& a) { F r; HEARTH_PARTS r.v[i_] = (NativeF)((NativeU)a.v[i_] & 0x7fffffffu); return r; }
+HEARTH_INLINE F max(const F& a, const F& b) {
+  F r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] > b.v[i_] ? a.v[i_] : b.v[i_];
+  return r;
+}
+HEARTH_INLINE F min(const F& a, const F& b) {
+  F r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] < b.v[i_] ? a.v[i_] : b.v[i_];
+  return r;
+}
+HEARTH_INLINE F abs(const F& a) {
+  F r;
+  HEARTH_PARTS r.v[i_] = (NativeF)((NativeU)a.v[i_] & 0x7fffffffu);
+  return r;
+}
 
-HEARTH_INLINE F to_float(const I& a) { F r; HEARTH_PARTS r.v[i_] = __builtin_convertvector(a.v[i_], NativeF); return r; }
+HEARTH_INLINE F to_float(const I& a) {
+  F r;
+  HEARTH_PARTS r.v[i_] = __builtin_convertvector(a.v[i_], NativeF);
+  return r;
+}
 
 HEARTH_INLINE float sum(const F& a) {
 #if defined(__AVX2__)
@@ -142,11 +202,17 @@ HEARTH_INLINE float sum(const F& a) {
 }
 // The lane sums of four vectors, and of sixteen: join() puts the sums of quads 0 … 3 into lanes 0–3, 4–7, 8–11, 12–15.
 #if defined(__AVX512F__)
-struct Quad { __m512 v; };   // per 128 bits: parts of the four sums
+struct Quad {
+  __m512 v;
+};  // per 128 bits: parts of the four sums
 #elif defined(__AVX2__)
-struct Quad { __m256 v; };
+struct Quad {
+  __m256 v;
+};
 #else
-struct Quad { NativeF v; };  // the four sums
+struct Quad {
+  NativeF v;
+};  // the four sums
 #endif
 HEARTH_INLINE Quad sum_lanes(const F* a) {
 #if defined(__AVX512F__)
@@ -173,8 +239,10 @@ HEARTH_INLINE Quad sum_lanes(const F* a) {
 HEARTH_INLINE F join(const Quad* q) {
   F r;
 #if defined(__AVX512F__)
-  const __m512 x = _mm512_add_ps(_mm512_shuffle_f32x4(q[0].v, q[1].v, 0x88), _mm512_shuffle_f32x4(q[0].v, q[1].v, 0xdd));
-  const __m512 y = _mm512_add_ps(_mm512_shuffle_f32x4(q[2].v, q[3].v, 0x88), _mm512_shuffle_f32x4(q[2].v, q[3].v, 0xdd));
+  const __m512 x =
+      _mm512_add_ps(_mm512_shuffle_f32x4(q[0].v, q[1].v, 0x88), _mm512_shuffle_f32x4(q[0].v, q[1].v, 0xdd));
+  const __m512 y =
+      _mm512_add_ps(_mm512_shuffle_f32x4(q[2].v, q[3].v, 0x88), _mm512_shuffle_f32x4(q[2].v, q[3].v, 0xdd));
   r.v[0] = (NativeF)_mm512_add_ps(_mm512_shuffle_f32x4(x, y, 0x88), _mm512_shuffle_f32x4(x, y, 0xdd));
 #elif defined(__AVX2__)
   for (int i = 0; i < 2; ++i)
@@ -197,7 +265,11 @@ HEARTH_INLINE float max_lane(const F& a) {
 #endif
 }
 template <int kBits>
-HEARTH_INLINE I shift_left(const I& a) { I r; HEARTH_PARTS r.v[i_] = a.v[i_] << kBits; return r; }
+HEARTH_INLINE I shift_left(const I& a) {
+  I r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] << kBits;
+  return r;
+}
 // To the nearest integer, ties to even; |a| < 2^22.
 HEARTH_INLINE I round(const F& a) {
   I r;
@@ -232,14 +304,28 @@ template <int kRight>  // negative: to the left
 HEARTH_INLINE B shift_mask(const B& a, std::uint32_t mask) {
   B r;
   HEARTH_PARTS {
-    if constexpr (kRight >= 0) r.v[i_] = (a.v[i_] >> kRight) & (NativeU)native_set1(static_cast<std::int32_t>(mask));
-    else r.v[i_] = (a.v[i_] << -kRight) & (NativeU)native_set1(static_cast<std::int32_t>(mask));
+    if constexpr (kRight >= 0)
+      r.v[i_] = (a.v[i_] >> kRight) & (NativeU)native_set1(static_cast<std::int32_t>(mask));
+    else
+      r.v[i_] = (a.v[i_] << -kRight) & (NativeU)native_set1(static_cast<std::int32_t>(mask));
   }
   return r;
 }
-HEARTH_INLINE B operator|(const B& a, const B& b) { B r; HEARTH_PARTS r.v[i_] = a.v[i_] | b.v[i_]; return r; }
-HEARTH_INLINE I as_int(const B& a) { I r; HEARTH_PARTS r.v[i_] = (NativeI)a.v[i_]; return r; }
-HEARTH_INLINE F as_float(const B& a) { F r; HEARTH_PARTS r.v[i_] = (NativeF)a.v[i_]; return r; }
+HEARTH_INLINE B operator|(const B& a, const B& b) {
+  B r;
+  HEARTH_PARTS r.v[i_] = a.v[i_] | b.v[i_];
+  return r;
+}
+HEARTH_INLINE I as_int(const B& a) {
+  I r;
+  HEARTH_PARTS r.v[i_] = (NativeI)a.v[i_];
+  return r;
+}
+HEARTH_INLINE F as_float(const B& a) {
+  F r;
+  HEARTH_PARTS r.v[i_] = (NativeF)a.v[i_];
+  return r;
+}
 HEARTH_INLINE I load_i8(const std::int8_t* p) {  // 16 signed bytes
   I r;
   HEARTH_PARTS {
@@ -273,7 +359,8 @@ HEARTH_INLINE I dot_bytes8(const I& acc, const B& w, std::int32_t x4) {
   const __m256i x = _mm256_set1_epi32(x4), ones = _mm256_set1_epi16(1), flip = _mm256_set1_epi8(-128);
   I r;
   HEARTH_PARTS {
-    const __m256i s = _mm256_xor_si256((__m256i)w.v[i_], flip);  // signed again; |s| ≤ 128, |x| ≤ 127: 32512, no saturation
+    const __m256i s =
+        _mm256_xor_si256((__m256i)w.v[i_], flip);  // signed again; |s| ≤ 128, |x| ≤ 127: 32512, no saturation
     const __m256i p = _mm256_maddubs_epi16(_mm256_abs_epi8(s), _mm256_sign_epi8(x, s));
     r.v[i_] = acc.v[i_] + (NativeI)_mm256_madd_epi16(p, ones);
   }
