@@ -16,10 +16,10 @@ import sys
 
 def hearth_bench(args, model, prompt, generate):
     out = subprocess.run([args.hearth, "bench", "engine", model, "--prompt-tokens", str(prompt), "--gen-tokens", str(generate),
-                          "--batch", "1", "--repeats", "1", "--threads", str(args.threads), "--json"],
-                         check=True, capture_output=True, text=True).stdout
-    rows = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-    return rows[-1]
+                          "--batch", "1", "--repeats", "1", "--threads", str(args.threads), "--json", "-"],
+                         check=True, stdout=subprocess.PIPE, text=True).stdout
+    rows = {row["test"]: row for row in map(json.loads, out.splitlines())}
+    return rows[f"pp{prompt}"], rows[f"tg{generate}"]
 
 
 def llama_bench(args, model, prompt, generate):
@@ -50,15 +50,16 @@ def main():
     for model in args.models:
         ours = {"prompt": [], "generate": []}
         theirs = {"prompt": [], "generate": []}
-        probe = None
+        probe, shares = None, []
         for round_ in range(args.rounds):
             order = ("ours", "theirs") if round_ % 2 == 0 else ("theirs", "ours")
             for who in order:
                 if who == "ours":
-                    row = hearth_bench(args, model, args.prompt, args.generate)
-                    ours["prompt"].append(row["prompt_tok_s"])
-                    ours["generate"].append(row["gen_tok_s"])
-                    probe = row.get("read_bandwidth_gb_s", probe)
+                    prompt, generate = hearth_bench(args, model, args.prompt, args.generate)
+                    ours["prompt"].append(prompt["tok_s"])
+                    ours["generate"].append(generate["tok_s"])
+                    shares.append(generate["share_of_bandwidth"])
+                    probe = generate["machine_read_bytes_a_second"]
                 else:
                     rates = llama_bench(args, model, args.prompt, args.generate)
                     theirs["prompt"].append(rates["prompt"])
@@ -67,7 +68,9 @@ def main():
             line = {"bench": "compare_llama_cpp", "commit": commit, "model": os.path.basename(model), "test": test,
                     "tokens": tokens, "threads": args.threads, "machine": platform.machine(),
                     "cpu": cpu_name(), "hearth_tok_s": spread(ours[test]), "llama_cpp_tok_s": spread(theirs[test]),
-                    "ratio": statistics.median(ours[test]) / statistics.median(theirs[test]), "read_bandwidth_gb_s": probe}
+                    "ratio": statistics.median(ours[test]) / statistics.median(theirs[test]), "machine_read_bytes_a_second": probe}
+            if test == "generate":
+                line["share_of_bandwidth"] = statistics.median(shares)
             text = json.dumps(line)
             print(text)
             if args.out:
