@@ -94,8 +94,7 @@ class ArgParser {
   std::map<std::string, Match, std::less<>> short_names_;  // "tp"
 };
 
-// A YAML file of long option names as command-line words: a mapping becomes a JSON option, true --x, false --no-x, a
-// list
+// A YAML file of long option names as command-line words: a mapping becomes a JSON option, true --x, false --no-x, a list
 // `--x a b`. `model: M` becomes the positional (last word), unless the command line has its own.
 std::vector<std::string> config_words(const std::string& file);
 

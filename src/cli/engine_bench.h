@@ -1,8 +1,7 @@
 // engine_bench.h — speed of an engine, without a server: tokens a second of prompts and of generation.
 //
 // prompt       B requests of P tokens, one token each; time until the last has its token. P · B / time.
-// generation   B requests of a short prompt and N tokens each; time between the step that gave the last of the first
-// tokens and
+// generation   B requests of a short prompt and N tokens each; time between the step that gave the last of the first tokens and
 //              the end. (N − 1) · B / time.
 // The caller's thread runs the engine's steps: nothing else is timed. One unmeasured run comes first.
 #pragma once

@@ -1,7 +1,6 @@
 // load_text.h — the text side of a model: tokenizer, chat template, default sampling, end tokens.
 //
-// Order     chat template: --chat-template, chat_template.jinja, chat_template.json, tokenizer_config.json; in a GGUF
-// file its
+// Order     chat template: --chat-template, chat_template.jinja, chat_template.json, tokenizer_config.json; in a GGUF file its
 //           own metadata.
 // Errors    StartupError naming the file and the part of it.
 #pragma once

@@ -5,10 +5,8 @@
 // The ledger itself (weights + caches + work space ≤ limit) is engine/memory_plan.h; it is worked out before anything
 // is loaded, and a model that does not fit is refused with these numbers.
 //
-// Caches    --kv-cache-memory-bytes or --num-gpu-blocks-override as given; else, with a share or a cap, all that is
-// left, up to
-//           what --max-num-seqs sequences of full length can use; else a small default, at least one sequence of full
-//           length.
+// Caches    --kv-cache-memory-bytes or --num-gpu-blocks-override as given; else, with a share or a cap, all that is left,
+//           up to what --max-num-seqs sequences of full length can use; else a small default, at least one sequence of full length.
 // Units     bytes.
 // Errors    StartupError with the numbers, and which option gives more.
 #pragma once

@@ -1,7 +1,6 @@
 // resolve_model.h — MODEL as the user writes it, as a path on this machine.
 //
-// Errors    StartupError: no such path; a folder with neither config.json nor one .gguf; a hub id that is not in the
-// cache
+// Errors    StartupError: no such path; a folder with neither config.json nor one .gguf; a hub id that is not in the cache
 //           (nothing is downloaded yet, and the message says so).
 // Environment  HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HOME: where the Hugging Face cache is.
 #pragma once

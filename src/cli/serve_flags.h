@@ -2,11 +2,9 @@
 // the tests read.
 //
 // Classes   implemented   does what its help says; `test` names the end-to-end test that sees its effect. With
-// `accepts`, values
-//                         outside it are refused.
-//           ignored       tunes something this program does not have, and changes no result: accepted, one warning
-//           line. refused       would change results or resources and is not offered: exit 2 with the reason and the
-//           nearest
+//                         `accepts`, values outside it are refused.
+//           ignored       tunes something this program does not have, and changes no result: accepted, one warning line.
+//           refused       would change results or resources and is not offered: exit 2 with the reason and the nearest
 //                         supported value. Values in `accepts` ask for what is so anyway, and pass without a word.
 // An option outside the table is unknown: exit 2 with a suggestion.
 #pragma once

@@ -1,8 +1,7 @@
 // serve_options.h — the command line of `hearth serve`, read and checked: what to load, how to schedule, how to serve.
 //
 // Errors    StartupError with exit code 2, naming the option, the value and what was expected.
-// Environment  VLLM_API_KEY, VLLM_ALLOW_LONG_MAX_MODEL_LEN, VLLM_SERVER_DEV_MODE, VLLM_LOGGING_LEVEL, request limits,
-// and
+// Environment  VLLM_API_KEY, VLLM_ALLOW_LONG_MAX_MODEL_LEN, VLLM_SERVER_DEV_MODE, VLLM_LOGGING_LEVEL, request limits, and
 //              the hub cache's place.
 #pragma once
 

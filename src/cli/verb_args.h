@@ -1,5 +1,4 @@
-// verb_args.h — the command line of the verbs beside serve: their own options, and those of serve that are about
-// loading.
+// verb_args.h — the command line of the verbs beside serve: their own options, and those of serve about loading.
 //
 // Errors    StartupError with exit code 2.
 #pragma once
