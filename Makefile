@@ -8,7 +8,7 @@ CMAKE_FLAGS += $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 PYTHON := .venv/bin/python
 OURS   := $(shell git ls-files --cached --others --exclude-standard -- 'src/*.h' 'src/*.cpp' 'tests/*.cpp' 2>/dev/null)
 
-.PHONY: help setup build unit test golden e2e models run fuzz bench fmt lint docs clean
+.PHONY: help setup build all unit test golden e2e models run fuzz bench fmt lint docs clean
 help:   ## this list
 	@grep -E '^[a-z0-9]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -17,7 +17,7 @@ setup:  ## install the packages that building and testing need
 
 build: setup ## build the program: build/hearth
 	cmake --preset $(PRESET) $(CMAKE_FLAGS)
-	cmake --build $(BUILD) -j $(JOBS)
+	cmake --build $(BUILD) -j $(JOBS) --target hearth
 	ln -sfn $(PRESET)/hearth build/hearth
 
 .venv/stamp: tests/e2e/requirements.txt
@@ -28,16 +28,19 @@ build: setup ## build the program: build/hearth
 models: .venv/stamp ## fetch the models that the tests use
 	$(PYTHON) tools/fetch_models.py
 
-unit: build ## unit and property tests
+all: build ## the program and every test program
+	cmake --build $(BUILD) -j $(JOBS)
+
+unit: all ## unit and property tests
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-golden: build ## the unit tests that compare with the values of the official code
+golden: all ## the unit tests that compare with the values of the official code
 	ctest --test-dir $(BUILD) --output-on-failure -R 'unit\.(text|models|backend|checkpoint|engine|cli)'
 
 e2e: build models ## end-to-end tests: the real program, the official client
 	HEARTH=build/hearth $(PYTHON) -m pytest -q tests/e2e
 
-test: build models ## everything that a clean clone must pass
+test: all models ## everything that a clean clone must pass
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 	HEARTH=build/hearth $(PYTHON) -m pytest -q tests/e2e
 
