@@ -353,7 +353,7 @@ std::string model_file(const std::string& name) {
 
 TEST(GgufSource, SmolLM2) {
   const std::string path = model_file("SmolLM2-135M-Instruct.Q4_1.gguf");
-  if (path.empty()) GTEST_SKIP() << "no model file";
+  if (path.empty()) GTEST_SKIP() << "no model file SmolLM2-135M-Instruct.Q4_1.gguf (tools/fetch_models.py brings it)";
   const auto source = open_checkpoint(path);
   const Json& c = source->config();
   EXPECT_EQ(c["model_type"], "llama");
@@ -379,7 +379,8 @@ TEST(GgufSource, SmolLM2) {
 
 TEST(GgufSource, Qwen25Coder) {
   const std::string path = model_file("qwen2.5-coder-0.5b-instruct-q4_k_m.gguf");
-  if (path.empty()) GTEST_SKIP() << "no model file";
+  if (path.empty())
+    GTEST_SKIP() << "no model file qwen2.5-coder-0.5b-instruct-q4_k_m.gguf (tools/fetch_models.py brings it)";
   const auto source = open_checkpoint(path);
   EXPECT_EQ(source->config()["model_type"], "qwen2");
   EXPECT_EQ(source->config()["tie_word_embeddings"], false);
