@@ -93,7 +93,7 @@ struct F8Panel {
 
 template <class L, int P, int R>
 HEARTH_INLINE void float_columns(const std::byte* const* panel, const float* const* x, std::int64_t k0, std::int64_t k1,
-                                 F (&acc)[P][R]) {
+                                 bool first, F (&acc)[P][R]) {
   constexpr int S = L::kStep;
   std::int64_t k = k0;
   for (; k + S <= k1; k += S) {
@@ -101,7 +101,7 @@ HEARTH_INLINE void float_columns(const std::byte* const* panel, const float* con
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) {
       const std::byte* at = panel[p] + k / S * L::kBytes;
-      if constexpr (R <= 2) prefetch(at + kAhead / P);
+      if (first) prefetch(at + kAhead / P);
       L::widen(at, w[p]);
     }
 #pragma GCC unroll 4
@@ -142,13 +142,14 @@ void float_tile(const GemmArgs& a, std::int64_t p0, std::int64_t r0) {
   const float* x[R];
   for (int p = 0; p < P; ++p) panel[p] = a.panels + static_cast<std::size_t>(p0 + p) * a.panel_bytes;
   for (int r = 0; r < R; ++r) x[r] = static_cast<const float*>(a.x[r0 + r]);
+  const bool first = r0 == 0;  // later rows find the panels in the cache
   F acc[P][R];
 #pragma GCC unroll 4
   for (int p = 0; p < P; ++p)
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) acc[p][r] = zero();
   if constexpr (!L::kScaled) {
-    float_columns<L, P, R>(panel, x, 0, a.k, acc);
+    float_columns<L, P, R>(panel, x, 0, a.k, first, acc);
   } else {
     const std::int64_t blocks = (a.k + kScaleBlock - 1) / kScaleBlock;
     for (std::int64_t b = 0; b < blocks; ++b) {
@@ -158,7 +159,7 @@ void float_tile(const GemmArgs& a, std::int64_t p0, std::int64_t r0) {
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) part[p][r] = zero();
       const std::int64_t end = (b + 1) * kScaleBlock < a.k ? (b + 1) * kScaleBlock : a.k;
-      float_columns<L, P, R>(panel, x, b * kScaleBlock, end, part);
+      float_columns<L, P, R>(panel, x, b * kScaleBlock, end, first, part);
 #pragma GCC unroll 4
       for (int p = 0; p < P; ++p) {
         const float* s = a.scales + ((p0 + p) * blocks + b) * a.scale_lanes;

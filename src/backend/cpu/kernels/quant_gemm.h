@@ -203,12 +203,13 @@ void quant_tile(const GemmArgs& a, std::int64_t p0, std::int64_t r0) {
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) acc[0][r] = zero();
   const std::int64_t blocks = a.k / (32 * L::kSubs);
-  std::int64_t b = 0;  // block of 32 columns
+  const bool first = r0 == 0;  // later rows find the panel in the cache
+  std::int64_t b = 0;          // block of 32 columns
   for (std::int64_t i = 0; i < blocks; ++i, at += kBlockBytes) {
     typename L::Head head = L::head(at);
     const std::byte* sub = at + L::kHead;
     for (int j = 0; j < L::kSubs; ++j, ++b, sub += L::kSubBytes) {
-      if constexpr (R <= 2) {
+      if (first) {
 #pragma GCC unroll 9
         for (int c = 0; c < L::kSubBytes + (L::kSubs == 1 ? L::kHead : 0); c += 64) prefetch(sub + kAhead + c);
       }
