@@ -47,8 +47,6 @@ class Scheduler {
   const StatePool& states() const { return states_; }
   int num_preempted() const { return num_preempted_; }  // in the last schedule()
   int num_admitted() const { return num_admitted_; }
-  // Blocks that a sequence of so many tokens holds when all but the last are computed.
-  std::int32_t blocks_needed(std::int64_t num_tokens) const { return blocks_.blocks_for(num_tokens); }
   void check_integrity() const;
 
  private:
