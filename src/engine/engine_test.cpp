@@ -240,6 +240,43 @@ TEST(Engine, APoisonedRowFailsItsRequestAndNoOther) {
   EXPECT_EQ(good->tokens[0].size(), 4u);
 }
 
+// Fails the row of choice 0 and gives a token to every other: what a step does with rows of a request that it has just ended.
+struct FailsChoiceZero final : Runner {
+  RunnerInfo told = small_info();
+  const RunnerInfo& info() const override { return told; }
+  std::vector<SampledRow> step(const StepBatch& batch) override {
+    std::vector<SampledRow> rows(batch.samples.size());
+    for (SampledRow& row : rows) row.token.token = 7;
+    rows.front().error = {Code::internal, "the first row is bad", {}};
+    return rows;
+  }
+};
+
+TEST(Engine, RowsOfARequestThatEndedInTheSameStepAreDropped) {
+  FakeClock clock;
+  Engine engine(small_config(), std::make_unique<FailsChoiceZero>(), clock);
+  auto sink = std::make_shared<Collect>(), rows = std::make_shared<Collect>();
+  Request two = ask("two", {1, 2}, 4, sink);
+  two.n = 2;
+  ASSERT_TRUE(engine.submit(two).ok());
+  ASSERT_TRUE(engine.step());
+  EXPECT_TRUE(sink->done);
+  EXPECT_EQ(sink->finish[1], FinishReason::error);  // a token after the end would say none
+  EXPECT_TRUE(sink->tokens[1].empty());
+  EXPECT_EQ(sink->error.message, "the first row is bad");
+  EXPECT_EQ(engine.stats().num_generation_tokens, 0u);
+  EXPECT_EQ(engine.stats().num_free_blocks, 16);
+
+  Request prompt_rows = ask("rows", {1, 2, 3, 4}, 4, rows);  // rows 1 … 3 follow the bad one
+  prompt_rows.sampling.prompt_logprobs = 0;
+  ASSERT_TRUE(engine.submit(prompt_rows).ok());
+  ASSERT_TRUE(engine.step());
+  EXPECT_TRUE(rows->done);
+  EXPECT_EQ(rows->finish[0], FinishReason::error);
+  EXPECT_TRUE(rows->tokens[0].empty());
+  EXPECT_FALSE(engine.step());
+}
+
 TEST(Engine, ALostRunnerEndsEveryRequestWithAnError) {
   set_log_level(LogLevel::off);
   Rig rig(small_config(), small_info(), 2);
