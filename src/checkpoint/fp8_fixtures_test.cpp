@@ -5,6 +5,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "quant/fp8_block128.h"
+#include "quant/fp8_group128.h"
 #include "tensor/float16.h"
 
 namespace hearth {
@@ -55,6 +56,29 @@ TEST(Fp8Fixtures, BlockDequantWithRaggedBlocks) {
         for (std::size_t c = 0; c < cols; ++c) sum += static_cast<double>(y[r * cols + c]);
         ASSERT_NEAR(sum, sums[r], 1e-6 * (1 + std::fabs(sums[r]))) << name << " row " << r;
       }
+    }
+  }
+}
+
+TEST(Fp8Fixtures, GroupsOfActivations) {
+  const SafetensorsFile f(kKernels + "fp8_group_quant.safetensors");
+  for (const std::string name : {"full", "ragged"}) {
+    const std::vector<float> x = f.read_f32(name + ".x"), scale = f.read_f32(name + ".scale");
+    const std::vector<std::byte> q = f.read_bytes(name + ".q");
+    const std::int64_t rows = f.at(name + ".x").shape[0], cols = f.at(name + ".x").shape[1], groups = fp8_blocks(cols);
+    ASSERT_EQ(static_cast<std::int64_t>(scale.size()), rows * groups);
+    std::vector<std::byte> got(q.size());
+    std::vector<float> got_scale(scale.size()), back(x.size());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      quantize_fp8_group128(x.data() + r * cols, cols, got.data() + r * cols, got_scale.data() + r * groups);
+      dequantize_fp8_group128(got.data() + r * cols, got_scale.data() + r * groups, cols, back.data() + r * cols);
+    }
+    EXPECT_EQ(got, q) << name;
+    EXPECT_EQ(got_scale, scale) << name;
+    for (std::size_t i = 0; i < x.size(); ++i) {  // half a step of three bits, or of the smallest number
+      const float s = scale[i / static_cast<std::size_t>(cols) * static_cast<std::size_t>(groups) +
+                            i % static_cast<std::size_t>(cols) / 128];
+      ASSERT_NEAR(back[i], x[i], std::max(std::fabs(x[i]) / 16, s * 0x1p-10f) * 1.0001f) << name << " " << i;
     }
   }
 }

@@ -174,6 +174,7 @@ DeviceRunnerConfig runner_config(const OpenedModel& m, const LoadOptions& option
 
 std::unique_ptr<Ops> make_ops(const LoadOptions& options) {
   if (options.device == "ref") return make_ref_ops();
+  if (options.device == "ref-w8a8") return make_ref_ops({.fp8_activations = true});
   return make_cpu_ops({.threads = options.threads, .isa = {}});
 }
 

@@ -329,8 +329,11 @@ constexpr FlagDef kFlags[] = {
     no(kServer, "default-mm-loras", kJson, "", kNoLora, "leave it out"),
 
     // ---- Of hearth only -----------------------------------------------------------------------------------------
-    does_some(kOurs, "device", "auto cpu ref", "auto or cpu", "auto",
-              "auto, cpu, or ref (slow, obvious, for comparison); cuda is not built in", "test_flags.py::test_device"),
+    does_some(
+        kOurs, "device", "auto cpu ref ref-w8a8", "auto or cpu", "auto",
+        "auto, cpu, ref (slow, obvious, for comparison), or ref-w8a8 (ref with the activations of FP8 matrices rounded "
+        "to FP8, as tensor cores take them); cuda is not built in",
+        "test_flags.py::test_device"),
     does(kOurs, "threads", kValue, "physical cores", "threads that compute", "test_flags.py::test_threads"),
     does(kOurs, "memory", kValue, "off", "the most that weights, caches and work space may take together",
          "test_flags.py::test_memory"),

@@ -270,6 +270,17 @@ double product_bound(const float* x, const float* w, std::int64_t K, Arithmetic 
       rounding += 1.01 * largest / 254 * weight;
     }
   }
+  if (arithmetic == Arithmetic::fp8_128) {  // half a step of three bits, or of the smallest number
+    for (std::int64_t begin = 0; begin < K; begin += 128) {
+      double largest = 0;
+      for (std::int64_t i = begin; i < std::min(begin + 128, K); ++i)
+        largest = std::max(largest, std::fabs(static_cast<double>(x[i])));
+      const double smallest = std::max(largest, 1e-10) / 448 * 0x1p-10;
+      for (std::int64_t i = begin; i < std::min(begin + 128, K); ++i)
+        rounding += 1.01 * std::max(std::fabs(static_cast<double>(x[i])) * 0x1p-4, smallest) *
+                    std::fabs(static_cast<double>(w[i]));
+    }
+  }
   return static_cast<double>(K + 16) * kU * sum + rounding;
 }
 

@@ -54,12 +54,13 @@ enum class HeadMap { grouped, tiled };          // key head of value head h: h /
 //   f32    nothing
 //   bf16   each number is rounded to bf16
 //   q8_32, q8_256   each run of 32 (256) numbers becomes int8 · (largest magnitude / 127)
-enum class Arithmetic { f32, bf16, q8_32, q8_256 };
+//   fp8_128   each run of 128 numbers becomes e4m3 · (largest magnitude / 448)
+enum class Arithmetic { f32, bf16, q8_32, q8_256, fp8_128 };
 
 class Ops {
  public:
   virtual ~Ops() = default;
-  virtual std::string_view name() const = 0;  // "ref", "cpu"
+  virtual std::string_view name() const = 0;  // "ref", "ref-w8a8", "cpu"
   virtual Device& device() = 0;
   virtual DType act_dtype() const { return DType::f32; }
 

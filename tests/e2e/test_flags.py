@@ -623,6 +623,7 @@ def test_fingerprint_mode(serve):
 
 def test_device():
     assert "device ref" in dry_run(TINY_DENSE, "--device", "ref")
+    assert "device ref-w8a8" in dry_run(TINY_FP8, "--device", "ref-w8a8")
     assert "device cpu" in dry_run(TINY_DENSE, "--device", "cpu")
     assert "device cpu" in dry_run(TINY_DENSE)
     assert "cuda is not built in" in dry_run(TINY_DENSE, "--device", "cuda", code=2)

@@ -31,15 +31,16 @@ void RefOps::moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Experts
         if (ids.row<std::int32_t>(t)[a] != e) continue;
         if (gate.empty())
           gate = widen(experts.gate_proj[i]), up = widen(experts.up_proj[i]), down = widen(experts.down_proj[i]);
-        const float* xt = x.row<float>(t);
+        const std::vector<float> xt = activation(experts.gate_proj[i], x.row<float>(t));
         for (std::size_t n = 0; n < f; ++n) {
-          const auto gn = static_cast<float>(dot({gate.data() + n * d, d}, xt));
-          const auto un = static_cast<float>(dot({up.data() + n * d, d}, xt));
+          const auto gn = static_cast<float>(dot({gate.data() + n * d, d}, xt.data()));
+          const auto un = static_cast<float>(dot({up.data() + n * d, d}, xt.data()));
           act[n] = static_cast<float>(silu(gn) * un);
         }
+        const std::vector<float> at = activation(experts.down_proj[i], act.data());
         for (std::size_t n = 0; n < d; ++n)
           sum[static_cast<std::size_t>(t) * d + n] +=
-              weights.row<float>(t)[a] * dot({down.data() + n * f, f}, act.data());
+              weights.row<float>(t)[a] * dot({down.data() + n * f, f}, at.data());
       }
   }
   for (std::int64_t t = 0; t < T; ++t)

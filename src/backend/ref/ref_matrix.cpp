@@ -7,6 +7,8 @@
 #include "backend/ref/ref_ops.h"
 #include "base/status.h"
 #include "quant/format.h"
+#include "quant/fp8_block128.h"
+#include "quant/fp8_group128.h"
 
 namespace hearth {
 namespace {
@@ -64,6 +66,21 @@ double dot(std::span<const float> a, const float* b) {
   return (s0 + s1) + (s2 + s3);
 }
 
-std::unique_ptr<Ops> make_ref_ops() { return std::make_unique<RefOps>(); }
+Arithmetic RefOps::arithmetic(const Matrix& w) const {
+  return options_.fp8_activations && w.format == Format::f8_e4m3 ? Arithmetic::fp8_128 : Arithmetic::f32;
+}
+
+std::vector<float> RefOps::activation(const Matrix& w, const float* x) const {
+  std::vector<float> out(x, x + w.cols);
+  if (arithmetic(w) == Arithmetic::fp8_128) {
+    std::vector<std::byte> q(out.size());
+    std::vector<float> scales(static_cast<std::size_t>(fp8_blocks(w.cols)));
+    quantize_fp8_group128(x, w.cols, q.data(), scales.data());
+    dequantize_fp8_group128(q.data(), scales.data(), w.cols, out.data());
+  }
+  return out;
+}
+
+std::unique_ptr<Ops> make_ref_ops(RefOptions options) { return std::make_unique<RefOps>(options); }
 
 }  // namespace hearth

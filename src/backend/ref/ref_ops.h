@@ -2,23 +2,30 @@
 // must compute.
 //
 // Owns      its host device; matrices stay in their stored bytes and are widened row by row when used.
-// Numbers   inputs and outputs f32, every sum in double, rounded once to f32 where a result is stored.
+// Numbers   inputs and outputs f32, every sum in double, rounded once to f32 where a result is stored. With fp8_activations
+//           the inputs of FP8 matrices are rounded as quant/fp8_group128.h says: what FP8 tensor cores must compute.
 // Threads   one caller at a time; it starts none.
 // Cost      about a thousand times a fast backend's; for tests.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "compute/ops.h"
 
 namespace hearth {
 
+struct RefOptions {
+  bool fp8_activations = false;
+};
+
 class RefOps : public Ops {
  public:
-  RefOps() : device_(make_host_device()) {}
-  std::string_view name() const override { return "ref"; }
+  explicit RefOps(RefOptions options = {}) : device_(make_host_device()), options_(options) {}
+  std::string_view name() const override { return options_.fp8_activations ? "ref-w8a8" : "ref"; }
   Device& device() override { return *device_; }
   Matrix load_matrix(std::span<const StoredMatrix> parts) override;
+  Arithmetic arithmetic(const Matrix& w) const override;
 
   void embed(Tensor out, Tensor ids, const Matrix& table) override;
   void rms_norm(Tensor out, Tensor x, Tensor w, float eps) override;
@@ -44,9 +51,13 @@ class RefOps : public Ops {
   void moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Experts& experts) override;
 
  private:
+  // The row x [w.cols] as it meets w.
+  std::vector<float> activation(const Matrix& w, const float* x) const;
+
   std::unique_ptr<Device> device_;
+  RefOptions options_;
 };
 
-std::unique_ptr<Ops> make_ref_ops();
+std::unique_ptr<Ops> make_ref_ops(RefOptions options = {});
 
 }  // namespace hearth

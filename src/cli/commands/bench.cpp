@@ -115,7 +115,7 @@ int run(const std::vector<std::string>& words) {
   std::string command = "hearth bench";
   for (const std::string& w : words) command += " " + w;
   const std::string machine = machine_name();
-  const std::string isa = load.device == "ref" ? "ref" : std::string(available_isas().front());
+  const std::string isa = load.device.starts_with("ref") ? load.device : std::string(available_isas().front());
   if (table) {
     std::printf("%s, %s, %s; commit %s\n", machine.c_str(), isa.c_str(), model.path.c_str(), commit());
     std::printf("%-8s %7s %5s %9s %9s %9s %12s %10s %10s %6s\n", "test", "threads", "batch", "tok/s", "min", "max",
