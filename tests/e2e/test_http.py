@@ -103,6 +103,23 @@ def test_refusals(server, data, code):
     assert status(answer) == code and b'"error"' in answer
 
 
+BIG = b"x" * 70000
+
+
+@pytest.mark.parametrize("data", [
+    b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nA: " + BIG + b"\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + BIG + b": a\r\n\r\n",
+    b"GET /health?" + BIG + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    b"POST /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: " + BIG + b"\r\n\r\n",
+])
+def test_header_over_64_kib_does_not_end_the_server(server, data):
+    assert status(talk(server, data)) in (200, 405)
+
+
+def test_headers_over_the_block_limit(server):
+    assert status(talk(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\nA: " + b"x" * 5_000_000 + b"\r\n\r\n")) == 431
+
+
 def test_body_over_the_limit(server):
     assert status(talk(server, post(b'{"prompt": "' + b"x" * 200000 + b'"}'))) == 413
 

@@ -1,7 +1,8 @@
 // request_parser.h — bytes to one HTTP/1.x request, by Boost.Beast's parser. Feed it in any pieces.
 //
 // Owns      the request being built. One for each request; reset() makes it ready for the next.
-// Limits    header block and header count → 431, body → 413, anything malformed → 400, other versions → 505.
+// Limits    header block (one header may fill it), trailers and header count → 431, body → 413, anything malformed → 400,
+//           other versions → 505. Trailers are read and dropped.
 // Errors    failed() with status() and message(); the connection cannot be used for a further request then.
 #pragma once
 

@@ -86,6 +86,36 @@ TEST(RequestParser, Limits) {
   EXPECT_TRUE(parse(kPost, std::string::npos, {.max_body_bytes = 5}).done);
 }
 
+// 64 KiB is where Beast's own container of fields throws.
+TEST(RequestParser, OneHeaderMayFillTheBlockWhateverItsSize) {
+  const std::string big(70000, 'x');
+  const std::string line = "GET /h HTTP/1.1\r\n";
+  for (const std::size_t step : {std::size_t{10000}, std::string::npos}) {
+    const Parsed value = parse(line + "A: " + big + "\r\n\r\n", step);
+    ASSERT_TRUE(value.done);
+    EXPECT_EQ(value.request.headers.get("a"), big);
+    const Parsed name = parse(line + big + ": a\r\n\r\n", step);
+    ASSERT_TRUE(name.done);
+    EXPECT_EQ(name.request.headers.get(big), "a");
+    EXPECT_TRUE(parse("GET /" + big + " HTTP/1.1\r\n\r\n", step).done);
+    EXPECT_EQ(parse(line + "A: " + big + "\r\n\r\n", step, {.max_header_bytes = 66000}).status, 431);
+    EXPECT_EQ(parse(line + big + ": a\r\n\r\n", step, {.max_header_bytes = 66000}).status, 431);
+  }
+}
+
+TEST(RequestParser, TrailersAreDroppedAndLimited) {
+  const std::string head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0";
+  const std::string big(70000, 'x');
+  for (const std::size_t step : {std::size_t{10000}, std::string::npos}) {
+    const Parsed p = parse(head + "\r\nAuthorization: Bearer k\r\nX: " + big + "\r\n\r\n", step);
+    ASSERT_TRUE(p.done);
+    EXPECT_EQ(p.request.body, "a");
+    EXPECT_EQ(p.request.headers.get("authorization"), "");
+    EXPECT_EQ(parse(head + "\r\nX: " + big, step, {.max_header_bytes = 66000}).status, 431);
+    EXPECT_EQ(parse(head + ";a=" + big, step, {.max_header_bytes = 66000}).status, 431);
+  }
+}
+
 TEST(RequestParser, MalformedIsRefusedNotCrashed) {
   EXPECT_EQ(parse("GARBAGE\r\n\r\n").status, 400);
   EXPECT_EQ(parse("GET  / HTTP/1.1\r\n\r\n").status, 400);
