@@ -138,7 +138,12 @@ void Engine::Impl::publish() {
 
 void Engine::Impl::loop() {
   for (;;) {
-    const bool worked = step();
+    bool worked = true;
+    try {
+      worked = step();
+    } catch (const std::exception& e) {
+      fail(e.what());  // requests end with an error; the server stays to say so
+    }
     std::unique_lock lock(mutex);
     if (stopping && (clock.now_seconds() >= drain_until || (!worked && inbox.empty()))) return;
     if (!worked) wake.wait(lock, [&] { return !inbox.empty() || stopping; });

@@ -1,6 +1,9 @@
 #include "server/workers.h"
 
 #include <algorithm>
+#include <exception>
+
+#include "base/log.h"
 
 namespace hearth {
 
@@ -33,7 +36,11 @@ void Workers::loop() {
     std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    job();
+    try {
+      job();
+    } catch (const std::exception& e) {
+      log_error("a worker's job failed: {}", e.what());
+    }
     job = nullptr;  // what it holds goes before the lock is taken again
     lock.lock();
   }

@@ -1,6 +1,7 @@
 // workers.h — the threads on which heavy handlers run: JSON, templates, tokenising.
 //
 // Owns      the threads. Jobs run in the order they came, `threads` at a time; the destructor finishes what was accepted.
+// Errors    what a job throws is logged and ends that job alone.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +17,7 @@ class Workers {
  public:
   explicit Workers(int threads);
   ~Workers();
-  void post(std::function<void()> job);  // the job must not throw
+  void post(std::function<void()> job);
 
  private:
   void loop();

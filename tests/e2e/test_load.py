@@ -1,6 +1,7 @@
 """Many clients at once, clients that leave, memory that comes back."""
 import concurrent.futures
 import json
+import os
 import signal
 import socket
 import threading
@@ -62,6 +63,33 @@ def test_client_gone_in_decode(server, stream):
     assert wait_until(lambda: server.metric("vllm:num_requests_running") == 0)
     assert wait_until(lambda: server.metric("vllm:kv_cache_usage_perc") == 0)
     assert server.metric("vllm:generation_tokens_total") - before < 900
+
+
+def test_clients_gone_leave_no_socket(server):
+    files = f"/proc/{server.process.pid}/fd"
+    before = len(os.listdir(files))
+    body = {"prompt": CASES[0]["ids"], "max_tokens": 900, "temperature": 0, "ignore_eos": True}
+    for i in range(60):
+        s = raw_request(server, ["/v1/completions", "/tokenize"][i % 5 == 4], {**body, "stream": i % 3 == 0})
+        if i % 2:
+            s.shutdown(socket.SHUT_WR)
+        if i % 4 > 1:
+            time.sleep(0.02)
+        s.close()
+    assert wait_until(lambda: server.metric("vllm:num_requests_running") == 0 and server.metric("vllm:num_requests_waiting") == 0)
+    assert wait_until(lambda: len(os.listdir(files)) <= before + 1), os.listdir(files)  # one: the metrics request itself
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_client_that_closed_only_its_side_gets_the_answer(server, stream):
+    s = raw_request(server, "/v1/completions", {"prompt": CASES[0]["ids"], "max_tokens": 20, "temperature": 0, "stream": stream})
+    s.shutdown(socket.SHUT_WR)
+    s.settimeout(60)
+    answer = b""
+    while part := s.recv(65536):
+        answer += part
+    assert b"HTTP/1.1 200 OK" in answer
+    assert answer.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n" if stream else b"}")
 
 
 def test_client_gone_in_prefill(server):

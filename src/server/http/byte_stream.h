@@ -25,12 +25,16 @@ class ByteStream {
   virtual void handshake(std::function<void(boost::system::error_code)> done) = 0;
   virtual void read_some(char* data, std::size_t size, Done done) = 0;
   virtual void write_some(const char* data, std::size_t size, Done done) = 0;
+  // f once, if the peer resets the connection or has closed both its sides; never after close(). f keeps the stream alive.
+  virtual void on_broken(std::function<void()> f) = 0;
   virtual void shutdown_send() = 0;  // says that nothing follows; reading goes on
   virtual void close() = 0;          // ends everything pending with operation_aborted
   virtual std::string peer() const = 0;
 };
 
 using GenericSocket = boost::asio::generic::stream_protocol::socket;
+
+void on_broken(GenericSocket& socket, std::function<void()> f);
 
 // Of an accepted socket whose executor is a strand.
 std::unique_ptr<ByteStream> make_plain_stream(GenericSocket socket, std::string peer);

@@ -4,7 +4,8 @@
 // Threads   request(): any, unchanged after dispatch. respond, start_stream, write, finish, post, on_cancel: any; what they
 //           do happens on the connection's strand, in the order of the calls made from one thread.
 // Rule      exactly one respond(), or start_stream() then any number of write() then finish(). What comes after the answer
-//           has ended, or after the client has gone, is dropped.
+//           has ended, or after the client has gone, is dropped. A handler that throws, or lets go of the exchange without
+//           an answer, answers 500.
 #pragma once
 
 #include <functional>

@@ -184,7 +184,11 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
         });
         return;
       }
-      self->open_session(std::move(*socket));
+      try {
+        self->open_session(std::move(*socket));
+      } catch (const std::exception& e) {
+        log_error("a connection could not be opened: {}", e.what());
+      }
       self->accept(acceptor);
     });
   }
@@ -209,6 +213,18 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
       if (stopping) session->stop_soon();
     }
     session->start();
+  }
+
+  // Sessions catch what is theirs; nothing that comes out of a handler may end the process.
+  void run() {
+    for (;;) {
+      try {
+        io.run();
+        return;
+      } catch (const std::exception& e) {
+        log_error("an I/O handler failed: {}", e.what());
+      }
+    }
   }
 
   std::vector<std::shared_ptr<Session>> all_sessions() const {
@@ -237,7 +253,7 @@ void HttpServer::start() {
     s.bind_unix();
   for (auto& acceptor : s.tcp_acceptors) s.accept(acceptor);
   for (auto& acceptor : s.unix_acceptors) s.accept(acceptor);
-  for (int i = 0; i < std::max(1, s.options.threads); ++i) s.threads.emplace_back([impl = impl_] { impl->io.run(); });
+  for (int i = 0; i < std::max(1, s.options.threads); ++i) s.threads.emplace_back([impl = impl_] { impl->run(); });
 }
 
 int HttpServer::port() const { return impl_->bound_port; }

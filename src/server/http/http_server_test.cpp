@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "base/status.h"
@@ -16,9 +17,11 @@ namespace hearth {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
-// /echo answers with the body, /stream sends n pieces, /hang answers never and notes the cancel, /flood streams without end.
+// /echo answers with the body, /stream sends n pieces, /hang answers never and notes the cancel, /flood streams without end,
+// /throw…, /drop and /again are handlers with faults.
 class TestHandler final : public HttpHandler {
  public:
   void prepare(HttpRequest&) override {}
@@ -32,14 +35,14 @@ class TestHandler final : public HttpHandler {
       x->finish();
     } else if (path == "/quiet") {
       x->start_stream({200, "text/event-stream", "", {}}, ": keep-alive\n\n", 0.05);
-      held = x;
+      keep(x);
     } else if (path == "/hang") {
       ++hanging;
       x->on_cancel([this](std::string_view reason) {
         cancel_reason = std::string(reason);
         ++cancelled;
       });
-      held = x;
+      keep(x);
     } else if (path == "/flood") {
       x->start_stream({200, "text/plain", "", {}});
       x->on_cancel([this](std::string_view reason) {
@@ -49,6 +52,17 @@ class TestHandler final : public HttpHandler {
       flood(x);
     } else if (path == "/throw") {
       throw std::runtime_error("boom");
+    } else if (path == "/throw-later") {
+      x->post([x] { throw std::runtime_error("boom"); });
+    } else if (path == "/throw-in-stream") {
+      x->start_stream({200, "text/plain", "", {}});
+      x->write("begun");
+      x->post([x] { throw std::runtime_error("boom"); });
+    } else if (path == "/again") {
+      x->start_stream({200, "text/plain", "", {}});
+      x->write("begun");
+      x->respond({200, "text/plain", "again", {}});
+    } else if (path == "/drop") {
     } else {
       x->respond({404, "text/plain", "no", {}});
     }
@@ -65,9 +79,17 @@ class TestHandler final : public HttpHandler {
     x->post([this, x] { flood(x); });
   }
 
+  void keep(const ExchangePtr& x) {
+    const std::lock_guard lock(mutex);
+    held = x;
+    kept.push_back(x);
+  }
+
   std::atomic<int> cancelled{0}, ended{0}, hanging{0};
   std::string cancel_reason;
-  ExchangePtr held;
+  ExchangePtr held;  // the last
+  std::vector<ExchangePtr> kept;
+  std::mutex mutex;
 };
 
 using Client = ::hearth::testing::RawClient;
@@ -91,6 +113,7 @@ class HttpServerTest : public ::testing::Test {
   }
   void TearDown() override {
     handler.held = nullptr;
+    handler.kept.clear();
     server.reset();
   }
   TestHandler handler;
@@ -180,21 +203,85 @@ TEST_F(HttpServerTest, GarbageAndExceptionsGetAnAnswer) {
   EXPECT_THAT(thrower.read_until("internal"), HasSubstr("500 Internal Server Error"));
 }
 
-TEST_F(HttpServerTest, AClientThatLeavesCancels) {
+TEST_F(HttpServerTest, AHandlerWithAFaultEndsItsConnectionAlone) {
   start();
-  for (const bool abrupt : {false, true}) {
+  for (const char* path : {"/throw", "/throw-later", "/drop"}) {
+    Client c(server->port());
+    c.send("GET " + std::string(path) + " HTTP/1.1\r\n\r\n" + kEcho);
+    const std::string got = c.read_all();
+    EXPECT_THAT(got, StartsWith("HTTP/1.1 500 Internal Server Error")) << path;
+    EXPECT_THAT(got, HasSubstr("connection: close")) << path;
+    EXPECT_THAT(got, Not(HasSubstr("POST hi"))) << path;  // what was sent ahead is not carried out
+  }
+  for (const char* path : {"/throw-in-stream", "/again"}) {
+    Client c(server->port());
+    c.send("GET " + std::string(path) + " HTTP/1.1\r\n\r\n");
+    const std::string got = c.read_all();
+    EXPECT_THAT(got, Not(HasSubstr("0\r\n\r\n"))) << path;  // the client sees that the answer is not whole
+    EXPECT_THAT(got, Not(HasSubstr("500"))) << path;
+  }
+  EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; }));
+  EXPECT_EQ(handler.ended, 5);
+}
+
+TEST_F(HttpServerTest, AClientThatLeavesCancelsAndItsSocketIsClosed) {
+  start();
+  for (const bool reset : {false, true}) {
     const int before = handler.cancelled;
     Client c(server->port());
     c.send("GET /hang HTTP/1.1\r\n\r\n");
     ASSERT_TRUE(eventually([&] { return handler.hanging > before; }));
-    if (abrupt)
-      c.close();
-    else
-      c.shutdown_send();
-    EXPECT_TRUE(eventually([&] { return handler.cancelled == before + 1; })) << abrupt;
-    EXPECT_THAT(handler.cancel_reason, HasSubstr("client"));
-    if (!abrupt) handler.held->respond({200, "text/plain", "late", {}});
+    if (reset) c.reset();
+    c.close();
+    EXPECT_TRUE(eventually([&] { return handler.cancelled == before + 1; })) << reset;
+    EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; })) << reset;
   }
+}
+
+TEST_F(HttpServerTest, AClientThatSendsAndLeavesAtOnceLeavesNoSocket) {
+  start();
+  for (int i = 0; i < 60; ++i) {
+    Client c(server->port());
+    c.send(i % 3 == 2 ? "GET /quiet HTTP/1.1\r\n\r\n" : "GET /hang HTTP/1.1\r\n\r\n" + kEcho);
+    if (i % 2) c.shutdown_send();
+  }
+  EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; })) << server->num_connections();
+}
+
+TEST_F(HttpServerTest, AClientThatOnlyClosedItsSideGetsTheAnswerThenTheClose) {
+  start();
+  Client c(server->port());
+  c.send("GET /hang HTTP/1.1\r\n\r\n" + kEcho + "POST /half");
+  c.shutdown_send();
+  EXPECT_EQ(c.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_EQ(handler.cancelled, 0);
+  handler.held->respond({200, "text/plain", "late", {}});
+  const std::string got = c.read_all();
+  EXPECT_THAT(got, HasSubstr("late"));
+  EXPECT_THAT(got, HasSubstr("POST hi"));
+  EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; }));
+}
+
+TEST_F(HttpServerTest, AStreamGoesOnForAClientThatOnlyClosedItsSide) {
+  start();
+  Client c(server->port());
+  c.send("GET /quiet HTTP/1.1\r\n\r\n");
+  c.shutdown_send();
+  c.read_until(": keep-alive\n\n\r\ne\r\n: keep-alive");
+  handler.held->write("data: 1\n\n");
+  handler.held->finish();
+  EXPECT_TRUE(c.read_all().ends_with("data: 1\n\n\r\n0\r\n\r\n"));
+  EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; }));
+}
+
+TEST_F(HttpServerTest, AnHttp10ClientThatClosedItsSideIsToldWhy) {
+  start();
+  Client c(server->port());
+  c.send("GET /hang HTTP/1.0\r\n\r\n");
+  c.shutdown_send();
+  EXPECT_THAT(c.read_all(), StartsWith("HTTP/1.1 400 Bad Request"));
+  EXPECT_EQ(handler.cancelled, 1);
+  EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; }));
 }
 
 TEST_F(HttpServerTest, ASlowReaderIsCutOff) {

@@ -6,6 +6,9 @@
 // Limits    a header block must come whole in header_seconds, a body must move every body_seconds, an answer must be taken
 //           every stall_seconds and never have more than stream_buffer_bytes waiting: else the request is cancelled and
 //           the connection closed.
+// Errors    an exception out of a handler or of this code ends this connection alone: logged, answered with 500 if possible.
+// Leaving   a client that closes or resets cancels its request. One that only closes its sending side gets the answer, then
+//           the close; to tell it from one that has left it is sent an interim response (HTTP/1.0 has none: it gets 400).
 // Invariant reading goes on while a request is worked on, so that a client that leaves is noticed at once.
 #pragma once
 

@@ -23,6 +23,7 @@ class TlsStream final : public ByteStream {
   void write_some(const char* data, std::size_t size, Done done) override {
     stream_->async_write_some(boost::asio::buffer(data, size), std::move(done));
   }
+  void on_broken(std::function<void()> f) override { hearth::on_broken(stream_->next_layer(), std::move(f)); }
   // close_notify; its completion waits for the peer's, which may never come: close() ends it.
   void shutdown_send() override {
     stream_->async_shutdown([keep = stream_, context = context_](boost::system::error_code) {});

@@ -30,6 +30,11 @@ class RawClient {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
   }
+  // close() then sends a reset.
+  void reset() {
+    const linger at_once{1, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
   void shutdown_send() { shutdown(fd_, SHUT_WR); }
   void send(const std::string& text) {
     for (std::size_t at = 0; at < text.size();) {
