@@ -15,8 +15,10 @@
 namespace hearth {
 namespace {
 
-// Large reads go piecewise, so that the page cache never holds more than this behind one reader.
+// Large reads go piecewise, so that the page cache never holds more than this behind one reader. What small reads leave
+// there goes with the reader.
 constexpr std::uint64_t kPieceBytes = 8u << 20;
+constexpr ssize_t kDropBytes = 64 << 10;
 
 }  // namespace
 
@@ -37,7 +39,9 @@ FileReader::FileReader(FileReader&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
 
 FileReader::~FileReader() {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ < 0) return;
+  ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(fd_);
 }
 
 void FileReader::read(std::uint64_t offset, std::span<std::byte> dst) const {
@@ -59,7 +63,7 @@ void FileReader::read(std::uint64_t offset, std::span<std::byte> dst) const {
       throw StartupError(fmt::format("expected {} bytes in the file, found its end at {} while reading", size_, at),
                          path_, "the file changed while it was read: let the copy or download finish first");
     }
-    ::posix_fadvise(fd_, static_cast<off_t>(at), static_cast<off_t>(got), POSIX_FADV_DONTNEED);
+    if (got >= kDropBytes) ::posix_fadvise(fd_, static_cast<off_t>(at), static_cast<off_t>(got), POSIX_FADV_DONTNEED);
     done += static_cast<std::uint64_t>(got);
   }
 }

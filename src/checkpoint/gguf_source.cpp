@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <unordered_map>
@@ -37,21 +38,22 @@ class GgufSource final : public WeightSource {
     return it == by_name_.end() ? nullptr : &tensors_[it->second];
   }
 
-  void read(const SourceTensor& tensor, std::span<std::byte> dst) override {
-    HEARTH_CHECK_EQ(static_cast<std::int64_t>(dst.size()), tensor.bytes);
+  void read_range(const SourceTensor& tensor, std::int64_t offset, std::span<std::byte> dst) override {
+    HEARTH_CHECK(0 <= offset && offset + static_cast<std::int64_t>(dst.size()) <= tensor.bytes);
     const auto it = by_name_.find(tensor.name);
     HEARTH_CHECK(it != by_name_.end());
     const GgufPlacement& p = places_[it->second];
     const GgufTensor& stored = file_.tensors()[p.stored];
     switch (p.change) {
       case GgufChange::none:
-        file_.read(stored, dst, static_cast<std::uint64_t>(p.offset));
+        file_.read(stored, dst, static_cast<std::uint64_t>(p.offset + offset));
         break;
       case GgufChange::unpermute:
-        read_unpermuted(stored, p.heads, dst);
+        read_unpermuted(stored, p.heads, static_cast<std::size_t>(offset), dst);
         break;
       case GgufChange::minus_one:
       case GgufChange::log_negative:
+        HEARTH_CHECK_EQ(static_cast<std::int64_t>(dst.size()), tensor.bytes);
         read_changed(stored, p.change, dst);
         break;
     }
@@ -62,15 +64,19 @@ class GgufSource final : public WeightSource {
   std::string where(const SourceTensor&) const override { return file_.path(); }
 
  private:
-  // Per head of d rows: row 2i + s of the file is row s · d/2 + i here.
-  void read_unpermuted(const GgufTensor& stored, std::int64_t heads, std::span<std::byte> dst) const {
+  // Per head of d rows: row s · d/2 + i here is row 2i + s of the file.
+  void read_unpermuted(const GgufTensor& stored, std::int64_t heads, std::size_t offset,
+                       std::span<std::byte> dst) const {
     const auto d = static_cast<std::size_t>(stored.shape[0] / heads);
-    const std::size_t row = dst.size() / static_cast<std::size_t>(stored.shape[0]);
+    const std::size_t row = stored.bytes / static_cast<std::size_t>(stored.shape[0]);
+    HEARTH_CHECK(offset % row == 0 && dst.size() % row == 0);
+    const std::size_t begin = offset / row, end = begin + dst.size() / row;
     std::vector<std::byte> head(d * row);
-    for (std::size_t h = 0; h < static_cast<std::size_t>(heads); ++h) {
+    for (std::size_t h = begin / d; h * d < end; ++h) {
       file_.read(stored, head, h * d * row);
-      for (std::size_t r = 0; r < d; ++r) {
-        std::memcpy(dst.data() + (h * d + r % 2 * (d / 2) + r / 2) * row, head.data() + r * row, row);
+      for (std::size_t r = std::max(begin, h * d); r < std::min(end, (h + 1) * d); ++r) {
+        const std::size_t s = r % d / (d / 2), i = r % d % (d / 2);
+        std::memcpy(dst.data() + (r - begin) * row, head.data() + (2 * i + s) * row, row);
       }
     }
   }

@@ -65,10 +65,10 @@ class HfFolder final : public WeightSource {
     return it == by_name_.end() ? nullptr : &tensors_[it->second];
   }
 
-  void read(const SourceTensor& tensor, std::span<std::byte> dst) override {
-    HEARTH_CHECK_EQ(static_cast<std::int64_t>(dst.size()), tensor.bytes);
+  void read_range(const SourceTensor& tensor, std::int64_t offset, std::span<std::byte> dst) override {
+    HEARTH_CHECK(0 <= offset && offset + static_cast<std::int64_t>(dst.size()) <= tensor.bytes);
     const Location& at = location(tensor);
-    files_[at.file].read(*at.entry, dst, at.offset);
+    files_[at.file].read(*at.entry, dst, at.offset + static_cast<std::uint64_t>(offset));
   }
 
   const Json& config() const override { return config_; }

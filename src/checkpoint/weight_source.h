@@ -7,7 +7,7 @@
 // Fused 3-D experts of BF16 checkpoints (experts.gate_up_proj, experts.down_proj) are presented per expert, too.
 //
 // Errors    StartupError with file, tensor, expected and found. Shapes and byte ranges are checked before anything is read.
-// Threads   read() may be called from several threads.
+// Threads   read() and read_range() may be called from several threads.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,9 @@ class WeightSource {
   virtual ~WeightSource() = default;
   virtual const std::vector<SourceTensor>& tensors() const = 0;
   virtual const SourceTensor* find(std::string_view name) const = 0;  // null when absent
-  // The tensor's bytes in its stored format, in Hugging Face order. dst.size() == tensor.bytes.
-  virtual void read(const SourceTensor& tensor, std::span<std::byte> dst) = 0;
+  // Bytes [offset, offset + dst.size()) of the tensor in its stored format, in Hugging Face order; whole rows.
+  virtual void read_range(const SourceTensor& tensor, std::int64_t offset, std::span<std::byte> dst) = 0;
+  void read(const SourceTensor& tensor, std::span<std::byte> dst) { read_range(tensor, 0, dst); }
   virtual const Json& config() const = 0;                           // config.json, or its equivalent from GGUF metadata
   virtual const Json& generation_config() const = 0;                // {} when absent
   virtual std::string where(const SourceTensor& tensor) const = 0;  // file name for messages

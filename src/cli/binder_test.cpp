@@ -24,8 +24,8 @@ class AlteredSource final : public WeightSource {
       if (t.name == name) return &t;
     return nullptr;
   }
-  void read(const SourceTensor& t, std::span<std::byte> dst) override {
-    inner_->read(*inner_->find(t.name), dst);
+  void read_range(const SourceTensor& t, std::int64_t offset, std::span<std::byte> dst) override {
+    inner_->read_range(*inner_->find(t.name), offset, dst);
     if (t.name == all_ones) std::fill(dst.begin(), dst.end(), std::byte{0xff});  // NaN in every float format
   }
   const Json& config() const override { return inner_->config(); }

@@ -80,12 +80,12 @@ class WidenedSource final : public WeightSource {
     const SourceTensor* t = inner_.find(name);
     return t == nullptr ? nullptr : &tensors_[static_cast<std::size_t>(t - inner_.tensors().data())];
   }
-  void read(const SourceTensor& tensor, std::span<std::byte> dst) override {
+  void read_range(const SourceTensor& tensor, std::int64_t offset, std::span<std::byte> dst) override {
     const SourceTensor& stored = *inner_.find(tensor.name);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(stored.bytes));
-    inner_.read(stored, bytes);
-    format_info(stored.format)
-        .dequantize(bytes.data(), static_cast<std::int64_t>(dst.size()) / 4, reinterpret_cast<float*>(dst.data()));
+    const auto numbers = static_cast<std::int64_t>(dst.size()) / 4;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(format_bytes(stored.format, numbers)));
+    inner_.read_range(stored, format_bytes(stored.format, offset / 4), bytes);
+    format_info(stored.format).dequantize(bytes.data(), numbers, reinterpret_cast<float*>(dst.data()));
   }
   const Json& config() const override { return inner_.config(); }
   const Json& generation_config() const override { return inner_.generation_config(); }

@@ -28,7 +28,9 @@ class ConfiguredSource final : public WeightSource {
       : source_(std::move(source)), config_(std::move(config)) {}
   const std::vector<SourceTensor>& tensors() const override { return source_->tensors(); }
   const SourceTensor* find(std::string_view name) const override { return source_->find(name); }
-  void read(const SourceTensor& tensor, std::span<std::byte> dst) override { source_->read(tensor, dst); }
+  void read_range(const SourceTensor& tensor, std::int64_t offset, std::span<std::byte> dst) override {
+    source_->read_range(tensor, offset, dst);
+  }
   const Json& config() const override { return config_; }
   const Json& generation_config() const override { return source_->generation_config(); }
   std::string where(const SourceTensor& tensor) const override { return source_->where(tensor); }
@@ -44,7 +46,9 @@ class ShapesOnly final : public WeightSource {
   explicit ShapesOnly(WeightSource& source) : source_(source) {}
   const std::vector<SourceTensor>& tensors() const override { return source_.tensors(); }
   const SourceTensor* find(std::string_view name) const override { return source_.find(name); }
-  void read(const SourceTensor&, std::span<std::byte> dst) override { std::memset(dst.data(), 0, dst.size()); }
+  void read_range(const SourceTensor&, std::int64_t, std::span<std::byte> dst) override {
+    std::memset(dst.data(), 0, dst.size());
+  }
   const Json& config() const override { return source_.config(); }
   const Json& generation_config() const override { return source_.generation_config(); }
   std::string where(const SourceTensor& tensor) const override { return source_.where(tensor); }

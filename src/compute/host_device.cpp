@@ -1,7 +1,11 @@
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 #include "base/status.h"
 #include "compute/device.h"
@@ -9,12 +13,15 @@
 namespace hearth {
 namespace {
 
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kPieceBytes = 32 << 20;  // commit: a thread's share at a time; whole huge pages
+
 class HostDevice final : public Device {
  public:
   std::string_view name() const override { return "cpu"; }
 
   Buffer alloc(std::size_t bytes, std::string_view purpose) override {
-    const std::size_t size = (bytes + 4095) / 4096 * 4096;
+    const std::size_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
     if (size == 0) return {};
     void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
@@ -31,6 +38,24 @@ class HostDevice final : public Device {
                     std::lock_guard lock(*mutex);
                     (*used)[key] -= size;
                   }));
+  }
+
+  // The system zeroes a page at its first write: one byte of each is enough.
+  void commit(const Buffer& buffer, const std::function<void(std::int64_t)>& done) override {
+    auto* const base = static_cast<volatile std::byte*>(buffer.data());
+    const std::size_t pieces = (buffer.bytes() + kPieceBytes - 1) / kPieceBytes;
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+      for (std::size_t i = next++; i < pieces; i = next++) {
+        const std::size_t begin = i * kPieceBytes, end = std::min(begin + kPieceBytes, buffer.bytes());
+        for (std::size_t at = begin; at < end; at += kPageBytes) base[at] = std::byte{0};
+        if (done) done(static_cast<std::int64_t>(end - begin));
+      }
+    };
+    std::vector<std::jthread> others;
+    for (std::size_t t = 1; t < std::min<std::size_t>(pieces, std::thread::hardware_concurrency()); ++t)
+      others.emplace_back(work);
+    work();
   }
 
   void copy_in(void* device, const void* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }

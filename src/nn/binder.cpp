@@ -11,12 +11,6 @@
 namespace hearth {
 namespace {
 
-std::unique_ptr<std::byte[]> read_all(WeightSource& source, const SourceTensor& t) {
-  auto bytes = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(t.bytes));
-  source.read(t, {bytes.get(), static_cast<std::size_t>(t.bytes)});
-  return bytes;
-}
-
 std::int64_t numbers_of(const SourceTensor& t) {
   std::int64_t n = 1;
   for (const std::int64_t d : t.shape) n *= d;
@@ -41,7 +35,7 @@ const SourceTensor& Binder::take(const std::string& name) {
   if (t == nullptr)
     throw StartupError(fmt::format("the checkpoint has no tensor {}", name), "checkpoint",
                        "the download is incomplete, or the weights do not belong to this config.json");
-  used_.insert(name);
+  if (used_.insert(name).second) taken_bytes_ += t->bytes;
   return *t;
 }
 
@@ -52,9 +46,7 @@ Matrix Binder::matrix(const std::string& name, std::int64_t rows, std::int64_t c
 Matrix Binder::matrix(const std::vector<std::string>& names, const std::vector<std::int64_t>& rows, std::int64_t cols) {
   HEARTH_CHECK(!names.empty() && names.size() == rows.size());
   std::vector<StoredMatrix> parts;
-  std::vector<std::unique_ptr<std::byte[]>> bytes;
   std::deque<std::vector<float>> scales;
-  std::int64_t total = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const SourceTensor& t = take(names[i]);
     const bool shaped = t.shape == std::vector<std::int64_t>{rows[i], cols} ||
@@ -63,18 +55,22 @@ Matrix Binder::matrix(const std::vector<std::string>& names, const std::vector<s
       mismatch(source_, t, fmt::format("floating-point [{}, {}]", rows[i], cols));
     if (i > 0 && t.format != parts.front().format)
       mismatch(source_, t, fmt::format("format {}, that of {}", format_info(parts.front().format).name, names.front()));
-    bytes.push_back(read_all(source_, t));
-    total += t.bytes;
-    parts.push_back({t.format, rows[i], cols, bytes.back().get(), nullptr});
+    StoredMatrix& part = parts.emplace_back();
+    part.format = t.format;
+    part.rows = rows[i];
+    part.cols = cols;
+    part.read = [this, &t, row_bytes = t.bytes / rows[i]](std::int64_t begin, std::span<std::byte> dst) {
+      source_.read_range(t, begin * row_bytes, dst);
+      if (progress_) progress_(static_cast<std::int64_t>(dst.size()));
+    };
     if (t.format == Format::f8_e4m3) {
       scales.push_back(read_fp8_scales(source_, t));
-      parts.back().scales = scales.back().data();
-      total += take(names[i] + "_scale_inv").bytes;
+      part.scales = scales.back().data();
+      const SourceTensor& s = take(names[i] + "_scale_inv");
+      if (progress_) progress_(s.bytes);
     }
   }
-  Matrix m = ops_.load_matrix(parts);
-  if (progress_) progress_(total);
-  return m;
+  return ops_.load_matrix(parts);
 }
 
 Tensor Binder::vector(const std::string& name, std::int64_t numbers, float plus) {
@@ -82,9 +78,10 @@ Tensor Binder::vector(const std::string& name, std::int64_t numbers, float plus)
   const FormatInfo& info = format_info(t.format);
   if (numbers_of(t) != numbers || !info.is_float_weight || numbers % info.block_elems != 0)
     mismatch(source_, t, fmt::format("{} floating-point numbers", numbers));
-  const auto bytes = read_all(source_, t);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(t.bytes));
+  source_.read(t, bytes);
   std::vector<float> values(static_cast<std::size_t>(numbers));
-  info.dequantize(bytes.get(), numbers, values.data());
+  info.dequantize(bytes.data(), numbers, values.data());
   for (float& v : values) v += plus;
   if (progress_) progress_(t.bytes);
   return constant(values);

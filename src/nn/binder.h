@@ -1,6 +1,6 @@
 // binder.h — hands a checkpoint's tensors to a model, and keeps the account: every parameter filled, every tensor used.
 //
-// Cost      one tensor is in host memory at a time; a matrix goes to its final place in the backend's form at once.
+// Cost      a matrix is never held as stored: the backend reads it by rows into its final form. A vector is, for a moment.
 // Errors    StartupError: missing tensor, wrong shape, wrong format, NaN among scales, tensors left over.
 #pragma once
 
@@ -19,8 +19,9 @@ namespace hearth {
 
 class Binder {
  public:
-  // progress is told of each tensor's stored bytes when it has been placed.
+  // progress is told of stored bytes as they are read, from any thread; in the end, of taken_bytes().
   Binder(WeightSource& source, Ops& ops, std::function<void(std::int64_t bytes)> progress = {});
+  std::int64_t taken_bytes() const { return taken_bytes_; }  // of the tensors taken, as stored
 
   bool has(std::string_view name) const;
   // [rows, cols] in any float format; for f8_e4m3 also takes <name without .weight>.weight_scale_inv. One row may be
@@ -48,6 +49,7 @@ class Binder {
   WeightSource& source_;
   Ops& ops_;
   std::function<void(std::int64_t)> progress_;
+  std::int64_t taken_bytes_ = 0;
   std::unordered_set<std::string> used_;
   std::vector<std::string> ignored_prefixes_, ignored_suffixes_;
   std::vector<std::shared_ptr<Buffer>> buffers_;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
+#include <exception>
+#include <mutex>
+#include <vector>
 
 #include "backend/cpu/pack_blocks.h"
 #include "base/check.h"
@@ -14,21 +16,55 @@
 namespace hearth {
 namespace {
 
+// Stored rows that a thread holds at a time while a matrix is packed.
+constexpr std::int64_t kReadBytes = 256 << 10;
+
 std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
-// Where row r of the stack lies.
-struct Source {
-  const StoredMatrix* part;
-  std::int64_t row;
-};
-Source find_row(std::span<const StoredMatrix> parts, std::int64_t row) {
-  for (const StoredMatrix& part : parts) {
-    if (row < part.rows) return {&part, row};
-    row -= part.rows;
+std::int64_t scale_blocks(std::int64_t cols) { return (cols + kScaleBlock - 1) / kScaleBlock; }
+
+// Rows [begin, end) of a stack of parts, read into `buffer` where they do not lie in memory.
+class StoredRows {
+ public:
+  struct Row {
+    const StoredMatrix* part;
+    std::int64_t row;  // of the part
+    const std::byte* data;
+  };
+
+  StoredRows(std::span<const StoredMatrix> parts, std::int64_t row_bytes, std::int64_t begin, std::int64_t end,
+             std::vector<std::byte>& buffer)
+      : parts_(parts), row_bytes_(row_bytes), begin_(begin), buffer_(buffer) {
+    std::int64_t first = 0;  // row of the stack at which a part begins
+    for (const StoredMatrix& part : parts) {
+      const std::int64_t lo = std::max(begin, first), hi = std::min(end, first + part.rows);
+      if (lo < hi && part.data == nullptr) {
+        buffer.resize(std::max(buffer.size(), static_cast<std::size_t>((end - begin) * row_bytes)));
+        part.read(lo - first,
+                  {buffer.data() + (lo - begin) * row_bytes, static_cast<std::size_t>((hi - lo) * row_bytes)});
+      }
+      first += part.rows;
+    }
   }
-  HEARTH_CHECK(false && "row of a stack");
-  return {};
-}
+
+  Row at(std::int64_t row) const {
+    std::int64_t first = 0;
+    for (const StoredMatrix& part : parts_) {
+      if (row < first + part.rows)
+        return {&part, row - first,
+                part.data != nullptr ? part.data + (row - first) * row_bytes_
+                                     : buffer_.data() + (row - begin_) * row_bytes_};
+      first += part.rows;
+    }
+    HEARTH_CHECK(false && "row of a stack");
+    return {};
+  }
+
+ private:
+  std::span<const StoredMatrix> parts_;
+  std::int64_t row_bytes_, begin_;
+  const std::vector<std::byte>& buffer_;
+};
 
 // Byte of column k, lane r: four columns as two groups of 16 pairs.
 std::int64_t f8_offset(std::int64_t k, std::int64_t r) { return k / 4 * 64 + k % 4 / 2 * 32 + 2 * r + k % 2; }
@@ -58,6 +94,43 @@ bool has_nan_e4m3(const std::byte* row, std::int64_t cols) {
 // Plain formats whose values another layout holds exactly.
 Format stored_as(Format format) {
   return format == Format::f64 || format == Format::q2_k || format == Format::f8_e5m2 ? Format::f32 : format;
+}
+
+// Panel p of m, whose memory is zero, and for FP8 its part of the scales.
+void pack_panel(const PackedMatrix& m, Format format, const StoredRows& rows, std::int64_t p, std::byte* panel,
+                float* scales) {
+  const std::int64_t cols = m.cols, blocks = scale_blocks(cols);
+  std::vector<float> widened;
+  for (std::int64_t lane = 0; lane < kPanelRows && p * kPanelRows + lane < m.rows; ++lane) {
+    const StoredRows::Row stored = rows.at(p * kPanelRows + lane);
+    const std::byte* row = stored.data;
+    if (!is_float(m.layout)) {
+      const int columns = layout_block_columns(m.layout);
+      Columns c;
+      for (std::int64_t k = 0; k < cols; k += columns) {
+        split_block(format, row, k, m.layout, c);
+        put_block(m.layout, c, panel + static_cast<std::size_t>(k / columns) * layout_block_bytes(m.layout),
+                  static_cast<int>(lane));
+      }
+      continue;
+    }
+    if (stored_as(format) != format) {
+      widened.resize(static_cast<std::size_t>(cols));
+      format_info(format).dequantize(row, cols, widened.data());
+      row = reinterpret_cast<const std::byte*>(widened.data());
+    }
+    put_float_row(m.layout, row, cols, panel, lane);
+    if (m.layout != Layout::f8) continue;
+    if (has_nan_e4m3(row, cols))
+      throw StartupError("an FP8 weight is NaN (byte 0x7f or 0xff)", "weights",
+                         "the checkpoint is damaged; fetch it again");
+    if (lane > 0 && m.scale_lanes == 1) continue;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const float* from = stored.part->scales;
+      const float scale = from != nullptr ? from[stored.row / kScaleBlock * blocks + b] : 1.0f;
+      scales[(p * blocks + b) * m.scale_lanes + (m.scale_lanes == 1 ? 0 : lane)] = scale * 256.0f;  // float_gemm.h
+    }
+  }
 }
 
 }  // namespace
@@ -148,60 +221,41 @@ std::shared_ptr<PackedMatrix> pack(std::span<const StoredMatrix> parts, Device& 
   const std::size_t weight_bytes = m->panel_bytes * static_cast<std::size_t>(m->num_panels);
 
   // FP8: a panel has one scale a block of columns, unless rows of several scale rows meet in it.
-  const std::int64_t blocks = (cols + kScaleBlock - 1) / kScaleBlock;
   std::size_t scale_bytes = 0;
   if (choice.layout == Layout::f8) {
     for (std::int64_t begin = 0, i = 0; i + 1 < static_cast<std::int64_t>(parts.size()); ++i) {
       begin += parts[static_cast<std::size_t>(i)].rows;
       if (begin % kPanelRows != 0) m->scale_lanes = kPanelRows;
     }
-    scale_bytes = static_cast<std::size_t>(m->num_panels * blocks * m->scale_lanes) * sizeof(float);
+    scale_bytes = static_cast<std::size_t>(m->num_panels * scale_blocks(cols) * m->scale_lanes) * sizeof(float);
   }
   m->bytes = weight_bytes + scale_bytes;
   m->storage = device.alloc(m->bytes, "weights");
   auto* const base = static_cast<std::byte*>(m->storage.data());
-  auto* const scales = reinterpret_cast<float*>(base + weight_bytes);
   m->panels = base;
-  if (scale_bytes > 0) m->scales = scales;
+  if (scale_bytes > 0) m->scales = reinterpret_cast<const float*>(base + weight_bytes);
 
+  // A thread holds the stored rows of a few panels at a time.
   const std::int64_t row_bytes = format_bytes(format, cols);
-  std::atomic<bool> nan{false};
-  pool.run(m->num_panels, [&](std::int64_t p, int) {
-    std::byte* panel = base + static_cast<std::size_t>(p) * m->panel_bytes;
-    std::vector<float> widened;
-    for (std::int64_t lane = 0; lane < kPanelRows; ++lane) {
-      const std::int64_t r = p * kPanelRows + lane;
-      if (r >= m->rows) break;
-      const Source s = find_row(parts, r);
-      const std::byte* row = s.part->data + s.row * row_bytes;
-      if (is_float(choice.layout)) {
-        if (stored_as(format) != format) {
-          widened.resize(static_cast<std::size_t>(cols));
-          info.dequantize(row, cols, widened.data());
-          row = reinterpret_cast<const std::byte*>(widened.data());
-        }
-        put_float_row(choice.layout, row, cols, panel, lane);
-      } else {
-        const int columns = layout_block_columns(choice.layout);
-        Columns c;
-        for (std::int64_t k = 0; k < cols; k += columns) {
-          split_block(format, row, k, choice.layout, c);
-          put_block(choice.layout, c, panel + static_cast<std::size_t>(k / columns) * layout_block_bytes(choice.layout),
-                    static_cast<int>(lane));
-        }
-      }
-      if (choice.layout != Layout::f8) continue;
-      if (has_nan_e4m3(row, cols)) nan = true;
-      if (lane > 0 && m->scale_lanes == 1) continue;
-      for (std::int64_t b = 0; b < blocks; ++b) {
-        const float scale = s.part->scales != nullptr ? s.part->scales[s.row / kScaleBlock * blocks + b] : 1.0f;
-        scales[(p * blocks + b) * m->scale_lanes + (m->scale_lanes == 1 ? 0 : lane)] = scale * 256.0f;  // float_gemm.h
-      }
+  const std::int64_t few = std::max<std::int64_t>(1, kReadBytes / (kPanelRows * row_bytes));
+  const std::int64_t group = std::clamp<std::int64_t>(m->num_panels / (4 * pool.size()), 1, few);
+  std::vector<std::vector<std::byte>> buffers(static_cast<std::size_t>(pool.size()));
+  std::mutex mutex;
+  std::exception_ptr failed;
+  pool.run((m->num_panels + group - 1) / group, [&](std::int64_t item, int worker) {
+    try {
+      const std::int64_t p0 = item * group, p1 = std::min(p0 + group, m->num_panels);
+      const StoredRows rows(parts, row_bytes, p0 * kPanelRows, std::min(p1 * kPanelRows, m->rows),
+                            buffers[static_cast<std::size_t>(worker)]);
+      for (std::int64_t p = p0; p < p1; ++p)
+        pack_panel(*m, format, rows, p, base + static_cast<std::size_t>(p) * m->panel_bytes,
+                   reinterpret_cast<float*>(base + weight_bytes));
+    } catch (...) {  // a read that failed, a NaN
+      std::lock_guard lock(mutex);
+      if (!failed) failed = std::current_exception();
     }
   });
-  if (nan)
-    throw StartupError("an FP8 weight is NaN (byte 0x7f or 0xff)", "weights",
-                       "the checkpoint is damaged; fetch it again");
+  if (failed) std::rethrow_exception(failed);
   return m;
 }
 
@@ -224,7 +278,7 @@ void unpack_row(const PackedMatrix& m, std::int64_t row, float* out) {
       for (std::int64_t k = 0; k < m.cols; ++k) out[k] = bf16_to_f32(u16(k / 2 * 64 + lane * 4 + k % 2 * 2));
       break;
     case Layout::f8: {
-      const std::int64_t blocks = (m.cols + kScaleBlock - 1) / kScaleBlock;
+      const std::int64_t blocks = scale_blocks(m.cols);
       for (std::int64_t k = 0; k < m.cols; ++k) {
         const std::int64_t at =
             (row / kPanelRows * blocks + k / kScaleBlock) * m.scale_lanes + (m.scale_lanes == 1 ? 0 : lane);

@@ -1,6 +1,7 @@
 // pack.h — a weight matrix of the CPU backend: panels of 16 rows in the order in which the kernels read them.
 //
 // Owns      the panels and, for FP8, the scales; shared by every copy of its Matrix.
+// Cost      while packing, a few stored rows for each thread (kReadBytes or one panel's) beside the panels themselves.
 // Layouts   f32         per column: 16 numbers                      f16    per 2 columns: 16 numbers each
 //           bf16        per 2 columns: 16 pairs                     f8     per 4 columns: 16 pairs, 16 pairs
 //           the others  kernels/quant_gemm.h

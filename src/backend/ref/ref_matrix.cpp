@@ -27,10 +27,18 @@ Matrix RefOps::load_matrix(std::span<const StoredMatrix> parts) {
   m->format = first.format;
   m->cols = first.cols;
   m->row_bytes = format_bytes(first.format, first.cols);
+  std::int64_t rows = 0;
+  for (const StoredMatrix& part : parts) rows += part.rows;
+  m->data.reserve(static_cast<std::size_t>(rows * m->row_bytes));
   const std::int64_t scale_cols = (first.cols + kScaleBlock - 1) / kScaleBlock;
   for (const StoredMatrix& part : parts) {
     HEARTH_CHECK(part.format == first.format && part.cols == first.cols);
-    m->data.insert(m->data.end(), part.data, part.data + part.rows * m->row_bytes);
+    const std::size_t begin = m->data.size(), bytes = static_cast<std::size_t>(part.rows * m->row_bytes);
+    m->data.resize(begin + bytes);
+    if (part.data != nullptr)
+      std::memcpy(m->data.data() + begin, part.data, bytes);
+    else
+      part.read(0, std::span(m->data).subspan(begin));
     if (part.scales != nullptr) {
       const std::int64_t grid_begin = static_cast<std::int64_t>(m->scales.size()) / scale_cols;
       for (std::int64_t r = 0; r < part.rows; ++r) m->scale_row_of_row.push_back(grid_begin + r / kScaleBlock);
