@@ -103,6 +103,10 @@ TEST(GgufSource, LlamaByHand) {
   const std::vector<float> q = read_all(*source, "model.layers.0.self_attn.q_proj.weight");
   EXPECT_THAT((std::vector{q[0], q[4], q[8], q[12], q[16], q[20], q[24], q[28]}), ElementsAre(0, 2, 1, 3, 4, 6, 5, 7));
   EXPECT_THAT(read_all(*source, "model.layers.0.self_attn.q_proj.bias"), ElementsAre(0, 2, 1, 3, 4, 6, 5, 7));
+  std::vector<float> some(4 * 4);  // rows 2 … 5, the ends of two heads
+  source->read_range(*source->find("model.layers.0.self_attn.q_proj.weight"), 2 * 16,
+                     std::as_writable_bytes(std::span(some)));
+  EXPECT_THAT((std::vector{some[0], some[4], some[8], some[12]}), ElementsAre(1, 3, 4, 6));
   const std::vector<float> k = read_all(*source, "model.layers.0.self_attn.k_proj.weight");
   EXPECT_THAT((std::vector{k[0], k[4], k[8], k[12]}), ElementsAre(0, 2, 1, 3));
   const std::vector<float> v = read_all(*source, "model.layers.0.self_attn.v_proj.weight");

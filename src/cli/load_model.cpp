@@ -21,6 +21,8 @@
 namespace hearth {
 namespace {
 
+constexpr std::int64_t kMiB = 1 << 20;
+
 // A checkpoint whose configuration was changed on the command line.
 class ConfiguredSource final : public WeightSource {
  public:
@@ -145,13 +147,6 @@ DType kv_dtype(const LoadOptions& options, bool is_gguf) {
   return is_gguf ? DType::f16 : DType::f32;  // as precise as the rest of the arithmetic
 }
 
-std::int64_t resident_bytes() {
-  std::ifstream in("/proc/self/statm");
-  std::int64_t size = 0, resident = 0;
-  in >> size >> resident;
-  return resident * 4096;
-}
-
 std::int64_t wanted_max_model_len(const LoadOptions& options, const ModelInfo& info) {
   if (options.max_model_len <= 0) return 0;
   if (options.max_model_len > info.max_position_embeddings && !options.allow_long_max_model_len)
@@ -214,13 +209,15 @@ OpenedModel open_model(const LoadOptions& options) {
   return m;
 }
 
-StartPlan plan_model(OpenedModel& m, Ops& ops, const LoadOptions& options, const MachineMemory& machine) {
+StartPlan plan_model(OpenedModel& m, Ops& ops, const LoadOptions& options, const MachineMemory& machine,
+                     std::int64_t text_bytes) {
   PlanningOps planning(ops);
   ShapesOnly shapes(*m.source);
   std::unique_ptr<Model> model = m.def->make(m.source->config());
   Binder binder(shapes, planning);
   model->bind(binder);
   binder.finish();
+  m.used_bytes = binder.taken_bytes();
   const DeviceRunnerConfig config = runner_config(m, options);
   const DevicePlan device = plan_device(*model, ops, config);
 
@@ -230,7 +227,8 @@ StartPlan plan_model(OpenedModel& m, Ops& ops, const LoadOptions& options, const
   needs.activations = device.activations;
   needs.logits = device.logits;
   needs.workspace = device.workspace;
-  needs.other = device.step_tensors + resident_bytes();  // the program with its vocabulary
+  needs.other = device.step_tensors;
+  needs.program = kProgramBytes + (text_bytes + kMiB - 1) / kMiB * kMiB;
   needs.cache = cache_needs(m.info.cache, m.kv_dtype, config.block_tokens, options.engine.max_num_seqs,
                             wanted_max_model_len(options, m.info));
   needs.cache.max_model_len_limit = m.info.max_position_embeddings;
@@ -252,10 +250,13 @@ std::shared_ptr<Engine> load_engine(OpenedModel& m, std::shared_ptr<Ops> ops, co
     std::unique_ptr<Engine> engine;
   };
   std::unique_ptr<Model> model = m.def->make(m.source->config());
-  Binder binder(*m.source, *ops, [&progress](std::int64_t bytes) { progress.add(bytes); });
+  const auto add = [&progress](std::int64_t bytes) { progress.add(bytes); };
+  progress.stage("loading", m.used_bytes);
+  Binder binder(*m.source, *ops, add);
   model->bind(binder);
   binder.finish();
-  progress.stage("reserving the caches");
+  progress.stage("reserving memory",
+                 plan.plan.kv_cache + plan.plan.state + plan.plan.activations + plan.plan.logits + plan.plan.other);
 
   EngineConfig config = options.engine;
   config.max_model_len = static_cast<std::int32_t>(plan.plan.cache.max_model_len);
@@ -265,7 +266,8 @@ std::shared_ptr<Engine> load_engine(OpenedModel& m, std::shared_ptr<Ops> ops, co
   device.max_model_len = plan.plan.cache.max_model_len;
   device.num_blocks = plan.plan.cache.num_blocks;
   device.num_state_slots = plan.plan.cache.num_state_slots;
-  auto runner = std::make_unique<DeviceRunner>(std::move(model), *ops, device);
+  auto runner = std::make_unique<DeviceRunner>(std::move(model), *ops, device, add);
+  progress.finish();
   running->engine = std::make_unique<Engine>(config, std::move(runner), running->clock, metrics);
   return {running, running->engine.get()};
 }

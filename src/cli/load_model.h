@@ -39,10 +39,13 @@ struct OpenedModel {
   };
   std::map<std::string, Stored> stored;  // by format
   std::int64_t stored_bytes() const;
+  std::int64_t used_bytes = 0;  // of them, as plan_model found: what load_engine will read
 };
 OpenedModel open_model(const LoadOptions& options);
 
-StartPlan plan_model(OpenedModel& model, Ops& ops, const LoadOptions& options, const MachineMemory& machine);
+// text_bytes: what the vocabulary takes (ModelText).
+StartPlan plan_model(OpenedModel& model, Ops& ops, const LoadOptions& options, const MachineMemory& machine,
+                     std::int64_t text_bytes);
 
 // The engine, and what must live as long: its backend and clock.
 std::shared_ptr<Engine> load_engine(OpenedModel& model, std::shared_ptr<Ops> ops, const StartPlan& plan,

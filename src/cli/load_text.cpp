@@ -1,5 +1,7 @@
 #include "cli/load_text.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -9,6 +11,7 @@
 #include "base/status.h"
 #include "checkpoint/gguf.h"
 #include "cli/gguf_vocab.h"
+#include "cli/resolve_model.h"
 
 namespace hearth {
 namespace fs = std::filesystem;
@@ -93,14 +96,7 @@ void add_id(std::vector<std::int32_t>& ids, std::int32_t id) {
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
 }
 
-}  // namespace
-
-std::shared_ptr<const Tokenizer> load_tokenizer_at(const std::string& path) {
-  if (is_gguf(path)) return make_tokenizer(read_gguf_vocab(GgufFile(path)));
-  return load_tokenizer(path);
-}
-
-ModelText load_text(const std::string& path, const std::string& chat_template) {
+ModelText read_text(const std::string& path, const std::string& chat_template) {
   ModelText out;
   Json config = Json::object();
   TemplateText text;
@@ -128,6 +124,41 @@ ModelText load_text(const std::string& path, const std::string& chat_template) {
     }
     out.template_from = text.from;
   }
+  return out;
+}
+
+std::int64_t heap_bytes() {
+#if defined(__GLIBC__)
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+#else
+  return 0;
+#endif
+}
+
+// What the parsers left free goes back to the system.
+void return_free_heap() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> load_tokenizer_at(const std::string& path) {
+  if (is_gguf(path)) return make_tokenizer(read_gguf_vocab(GgufFile(path)));
+  return load_tokenizer(path);
+}
+
+ModelText load_text(const std::string& path, const LoadOptions& options) {
+  const std::int64_t before = heap_bytes();
+  ModelText out = read_text(path, options.chat_template);
+  if (!options.tokenizer.empty()) {
+    out.tokenizer_from = resolve_tokenizer(options.tokenizer, options.tokenizer_revision, options.cache_dir);
+    out.tokenizer = load_tokenizer_at(out.tokenizer_from);
+  }
+  return_free_heap();
+  out.bytes = std::max<std::int64_t>(0, heap_bytes() - before);
   return out;
 }
 

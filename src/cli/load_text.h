@@ -21,10 +21,11 @@ struct ModelText {
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
   std::string tokenizer_from, template_from;          // for the log
   std::vector<std::int32_t> end_tokens;               // the vocabulary's own end tokens
+  std::int64_t bytes = 0;                             // of heap that all this takes
 };
 
-// path: a folder or a .gguf file. chat_template: a file or the text itself; empty: the model's.
-ModelText load_text(const std::string& path, const std::string& chat_template);
+// path: a folder or a .gguf file. --tokenizer and --chat-template take the place of the model's own.
+ModelText load_text(const std::string& path, const LoadOptions& options);
 std::shared_ptr<const Tokenizer> load_tokenizer_at(const std::string& path);
 
 struct SamplingDefaults {

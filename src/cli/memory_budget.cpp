@@ -83,7 +83,8 @@ StartPlan plan_start(const MachineMemory& machine, const MemoryOptions& options,
     // One sequence of full length; where there is recurrent state, some that share the rest.
     const std::int64_t one = (c.max_model_len + c.block_tokens - 1) / c.block_tokens * block_bytes +
                              std::min(c.max_num_seqs, 8) * c.state_bytes_per_slot;
-    const std::int64_t fixed = needs.weights + needs.activations + needs.logits + needs.workspace + needs.other;
+    const std::int64_t fixed =
+        needs.weights + needs.activations + needs.logits + needs.workspace + needs.other + needs.program;
     const std::int64_t wanted =
         std::min(largest_useful_cache_bytes(c), std::max(one, std::min(kDefaultCacheBytes, machine.available / 8)));
     needs.cache_bytes = std::max<std::int64_t>(1, std::min(wanted, limit - fixed));

@@ -20,6 +20,10 @@
 
 namespace hearth {
 
+// The program without a model: its code and libraries, the stacks of its threads, connections and what they hold under
+// load. Measured with `serve` on the tiny models (bench/results/memory.jsonl).
+inline constexpr std::int64_t kProgramBytes = std::int64_t{14} << 20;
+
 struct MachineMemory {
   std::int64_t total = 0;
   std::int64_t available = 0;  // without swapping

@@ -1,10 +1,9 @@
-// progress.h — shows that a start is under way: a bar on a terminal, a line a second in a log. Never silent for longer.
+// progress.h — shows that a start is under way: a bar on a terminal, a few lines in a log.
 //
 // Owns      one thread while it lives; it prints to stderr.
-// Threads   set() and add() from any.
+// Threads   add() from any; the others from the one that made it.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -16,25 +15,28 @@ namespace hearth {
 class Progress {
  public:
   // quiet: nothing in a log, and the bar disappears at the end.
-  Progress(std::string what, std::int64_t total_bytes, bool quiet = false);
-  ~Progress();  // prints the closing line
+  explicit Progress(bool quiet = false);
+  ~Progress();  // an unfinished stage gets no closing line
   Progress(const Progress&) = delete;
 
-  void add(std::int64_t bytes) { done_.fetch_add(bytes, std::memory_order_relaxed); }
-  void stage(std::string what);  // what is being done now, when no bytes move
+  void stage(std::string what, std::int64_t total_bytes);  // closes the one before
+  void add(std::int64_t bytes);
+  void finish();  // closes the last stage
 
  private:
   void loop();
-  void print(bool last);
+  void draw();  // the bar, or a line when one is due
+  void close_stage();
 
-  std::string what_;
-  const std::int64_t total_;
   const bool quiet_, terminal_;
-  std::atomic<std::int64_t> done_{0};
-  double begin_ = 0;
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
   bool stop_ = false;
+  std::string what_;  // empty: no stage
+  std::int64_t total_ = 0, done_ = 0;
+  double began_ = 0;      // of the stage, seconds
+  double last_line_ = 0;  // in the log
+  std::int64_t next_percent_ = 0;
   std::thread thread_;
 };
 

@@ -39,7 +39,9 @@ class Device {
   virtual Buffer alloc(std::size_t bytes, std::string_view purpose) = 0;
   // Puts memory behind every page of a buffer just handed out, which alloc may leave to the first use; several threads share
   // the work. done is told of bytes as they come, from any thread.
-  virtual void commit(const Buffer& buffer, const std::function<void(std::int64_t)>& done = {}) = 0;
+  virtual void commit(const Buffer& buffer, const std::function<void(std::int64_t)>& done = {}) {
+    if (done) done(static_cast<std::int64_t>(buffer.bytes()));
+  }
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
   virtual void zero(void* device, std::size_t bytes) = 0;

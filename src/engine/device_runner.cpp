@@ -96,7 +96,8 @@ DevicePlan plan_device(Model& model, Ops& ops, const DeviceRunnerConfig& config)
   return plan;
 }
 
-DeviceRunner::DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceRunnerConfig& config)
+DeviceRunner::DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceRunnerConfig& config,
+                           const std::function<void(std::int64_t)>& reserved)
     : model_(std::move(model)), ops_(ops), config_(config), sampler_(config.logprobs_mode) {
   const ModelInfo& m = model_->info();
   HEARTH_CHECK(config.num_blocks >= 1);
@@ -112,7 +113,7 @@ DeviceRunner::DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceR
   Device& device = ops_.device();
   auto take = [&](std::size_t bytes, std::string_view purpose) {
     Buffer buffer = device.alloc(bytes, purpose);
-    if (bytes > 0) device.zero(buffer.data(), bytes);  // every page is there from now on
+    device.commit(buffer, reserved);
     return buffer;
   };
   if (const std::size_t bytes = lay_out_kv(m.cache, config_, nullptr, caches_); bytes > 0) {

@@ -9,6 +9,7 @@
 // Errors    the constructor throws StartupError when the device has not the memory. Rows with NaN or Inf: see runner.h.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -48,7 +49,9 @@ DevicePlan plan_device(Model& model, Ops& ops, const DeviceRunnerConfig& config)
 
 class DeviceRunner final : public Runner {
  public:
-  DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceRunnerConfig& config);
+  // reserved is told of the bytes of caches and activations as they come, from any thread.
+  DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceRunnerConfig& config,
+               const std::function<void(std::int64_t bytes)>& reserved = {});
 
   const RunnerInfo& info() const override { return info_; }
   std::vector<SampledRow> step(const StepBatch& batch) override;

@@ -33,14 +33,15 @@ Result<MemoryPlan> plan_memory(const MemoryNeeds& needs, std::int64_t budget_byt
   plan.logits = needs.logits;
   plan.workspace = needs.workspace;
   plan.other = needs.other;
+  plan.program = needs.program;
   const std::int64_t fixed = plan.total();
   if (fixed > budget_bytes)
     return Status{Code::resource_exhausted,
                   fmt::format("the model needs {} without any cache (weights {}, activations {}, logits {}, workspace "
-                              "{}, other {}), and {} may be used",
+                              "{}, other {}, program {}), and {} may be used",
                               format_bytes(fixed), format_bytes(plan.weights), format_bytes(plan.activations),
                               format_bytes(plan.logits), format_bytes(plan.workspace), format_bytes(plan.other),
-                              format_bytes(budget_bytes)),
+                              format_bytes(plan.program), format_bytes(budget_bytes)),
                   {}};
   if (needs.cache_bytes > budget_bytes - fixed)
     return Status{Code::resource_exhausted,
@@ -72,6 +73,7 @@ std::vector<std::string> MemoryPlan::lines(std::int32_t block_tokens) const {
   line("logits", logits, "");
   line("workspace", workspace, "");
   line("other", other, "");
+  line("program", program, "code, vocabulary, threads");
   line("total", total(), fmt::format("of {}", format_bytes(budget)));
   return out;
 }

@@ -44,7 +44,6 @@ class Server:
 
     @property
     def log(self):
-        self._log.flush()
         return pathlib.Path(self.log_path).read_text(errors="replace")
 
     def wait_ready(self):

@@ -124,10 +124,10 @@ int run(const std::vector<std::string>& words) {
   for (int n : threads) {
     load.threads = n;
     std::shared_ptr<Ops> ops = make_ops(load);
-    const StartPlan plan = plan_model(model, *ops, load, machine_memory());
+    const StartPlan plan = plan_model(model, *ops, load, machine_memory(), 0);
     std::shared_ptr<Engine> engine;
     {
-      Progress progress("loading", model.stored_bytes(), true);
+      Progress progress(true);
       engine = load_engine(model, ops, plan, load, progress);
     }
     const double bandwidth = measure_read_bandwidth(n);

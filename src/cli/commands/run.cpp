@@ -17,7 +17,6 @@
 #include "cli/line_editor.h"
 #include "cli/load_model.h"
 #include "cli/progress.h"
-#include "cli/resolve_model.h"
 #include "cli/verb_args.h"
 
 namespace hearth {
@@ -188,14 +187,12 @@ int run(const std::vector<std::string>& words) {
   if (!v->args.has("max-num-batched-tokens")) load.engine.max_num_batched_tokens = 512;
 
   OpenedModel model = open_model(load);
-  ModelText text = load_text(model.path, load.chat_template);
-  if (!load.tokenizer.empty())
-    text.tokenizer = load_tokenizer_at(resolve_tokenizer(load.tokenizer, load.tokenizer_revision, load.cache_dir));
+  ModelText text = load_text(model.path, load);
   std::shared_ptr<Ops> ops = make_ops(load);
-  const StartPlan plan = plan_model(model, *ops, load, machine_memory());
+  const StartPlan plan = plan_model(model, *ops, load, machine_memory(), text.bytes);
   std::shared_ptr<Engine> engine;
   {
-    Progress progress("loading", model.stored_bytes(), true);
+    Progress progress(true);
     engine = load_engine(model, ops, plan, load, progress);
   }
   struct sigaction action {};

@@ -1,8 +1,11 @@
 // hearth serve MODEL — options, plan, load, engine, server.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <string_view>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -10,7 +13,6 @@
 #include "cli/load_model.h"
 #include "cli/load_text.h"
 #include "cli/progress.h"
-#include "cli/resolve_model.h"
 #include "cli/serve_options.h"
 #include "tensor/tensor.h"
 
@@ -36,22 +38,32 @@ std::shared_ptr<ServedModel> served_model(const ServeOptions& o, const OpenedMod
   return served;
 }
 
+// Before the server answers nothing is in hand, so a signal ends the start where it stands. run_server takes over from here.
+void stop_while_loading(int number) {
+  const std::string_view line =
+      number == SIGINT ? "hearth: SIGINT: stopped while loading\n" : "hearth: SIGTERM: stopped while loading\n";
+  static constexpr std::string_view kClearBar = "\r\033[K";
+  if (isatty(STDERR_FILENO) == 1) (void)!write(STDERR_FILENO, kClearBar.data(), kClearBar.size());
+  (void)!write(STDERR_FILENO, line.data(), line.size());
+  _exit(0);
+}
+
 int run(const std::vector<std::string>& args) {
   const ServeOptions o = read_serve_options(args);
   if (o.help) {
     std::fputs(o.help->c_str(), stdout);
     return 0;
   }
+  struct sigaction stop {};
+  stop.sa_handler = stop_while_loading;
+  sigaction(SIGINT, &stop, nullptr);
+  sigaction(SIGTERM, &stop, nullptr);
   for (const std::string& w : o.warnings) log_warning("{}", w);
 
   OpenedModel model = open_model(o.load);
   log_info("model {}: {} ({} layers, {} stored)", o.load.model, model.info.architecture, model.info.num_layers,
            format_bytes(model.stored_bytes()));
-  ModelText text = load_text(model.path, o.load.chat_template);
-  if (!o.load.tokenizer.empty()) {
-    text.tokenizer_from = resolve_tokenizer(o.load.tokenizer, o.load.tokenizer_revision, o.load.cache_dir);
-    text.tokenizer = load_tokenizer_at(text.tokenizer_from);
-  }
+  const ModelText text = load_text(model.path, o.load);
   if (text.tokenizer->vocab_size() > model.info.vocab_size)
     throw StartupError(fmt::format("the tokenizer has {} tokens, the model {} rows", text.tokenizer->vocab_size(),
                                    model.info.vocab_size),
@@ -60,7 +72,7 @@ int run(const std::vector<std::string>& args) {
     log_warning("the model has no chat template: chat requests are refused; --chat-template gives one");
 
   std::shared_ptr<Ops> ops = make_ops(o.load);
-  const StartPlan plan = plan_model(model, *ops, o.load, machine_memory());
+  const StartPlan plan = plan_model(model, *ops, o.load, machine_memory(), text.bytes);
   log_info("device {}; KV cache {}", ops->name(), dtype_name(model.kv_dtype));
   for (const std::string& line : plan_lines(plan)) log_info("{}", line);
   if (o.dry_run) return 0;
@@ -77,7 +89,7 @@ int run(const std::vector<std::string>& args) {
                      {"gpu_memory_utilization", fmt::format("{}", o.load.memory.utilization.value_or(0))},
                      {"num_gpu_blocks", std::to_string(plan.plan.cache.num_blocks)}});
   {
-    Progress progress("loading", model.stored_bytes());
+    Progress progress;
     served->engine = load_engine(model, ops, plan, o.load, progress, served->recorder.get());
   }
   model.source.reset();

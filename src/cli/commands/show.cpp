@@ -21,7 +21,7 @@ int run(const std::vector<std::string>& words) {
                                 {{{"template", Arity::flag}, "print the chat template only"}}, words);
   if (!v) return 0;
   OpenedModel model = open_model(v->load);
-  const ModelText text = load_text(model.path, v->load.chat_template);
+  const ModelText text = load_text(model.path, v->load);
   if (v->args.on("template")) {
     if (text.chat_template) std::fputs(text.chat_template->source().c_str(), stdout);
     return 0;
@@ -52,7 +52,8 @@ int run(const std::vector<std::string>& words) {
   const std::unique_ptr<Ops> ops = make_ops(v->load);
   row("device", std::string(ops->name()));
   row("KV cache format", dtype_name(model.kv_dtype));
-  const StartPlan plan = plan_model(model, *ops, v->load, machine_memory());
+  const StartPlan plan = plan_model(model, *ops, v->load, machine_memory(), text.bytes);
+  row("weights read", fmt::format("{:>10}", format_bytes(model.used_bytes)));
   for (const std::string& line : plan_lines(plan)) std::printf("  %s\n", line.c_str());
   return 0;
 }
