@@ -69,7 +69,7 @@ void App::run(const Route& route, const ExchangePtr& exchange) {
   try {
     route.handler(state_, exchange);
   } catch (const std::exception& e) {
-    log_error("{} {}: {}", exchange->request().method, exchange->request().path, e.what());
+    log_error("{}: {}", request_line(exchange->request()), e.what());
     exchange->respond(error_response(exchange->request().path, Status{Code::internal, "internal error", {}}));
   }
 }
@@ -89,7 +89,7 @@ void App::finished(const ExchangeSummary& summary) {
                                summary.response_bytes, summary.seconds);
   if (!state_.config().access_log || log_level() > LogLevel::info || summary.status == 0) return;
   if (quiet_paths_.contains(request.path)) return;
-  log_info("{} - \"{} {} HTTP/{}.{}\" {} {}", request.peer, request.method, request.target, request.version / 10,
+  log_info("{} - \"{} HTTP/{}.{}\" {} {}", request.peer, request_line(request), request.version / 10,
            request.version % 10, summary.status, reason_phrase(summary.status));
 }
 

@@ -37,8 +37,8 @@ class AppTest : public ::testing::Test {
     http.port = 0;
     http.session.linger_seconds = 0.2;
     http.session.parser.max_body_bytes = 1 << 20;
-    server = std::make_unique<HttpServer>(http, *app);
-    server->start();
+    server = std::make_unique<HttpServer>(http);
+    server->start(*app);
     port = server->port();
   }
   void TearDown() override {

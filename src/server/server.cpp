@@ -60,14 +60,22 @@ class StatsLine {
 
 }  // namespace
 
-int run_server(std::shared_ptr<Service> service) {
+std::unique_ptr<HttpServer> bind_server(const ServerConfig& config) {
+  auto server = std::make_unique<HttpServer>(http_options(config));
+  server->bind();
+  return server;
+}
+
+int run_server(std::shared_ptr<Service> service, std::unique_ptr<HttpServer> listener) {
   std::signal(SIGPIPE, SIG_IGN);
   boost::asio::io_context io;
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);  // from here on they end the server in order
 
   App app(service);
-  HttpServer server(http_options(service->config), app);
-  server.start();
+  // Ends before the app, whose requests its connections hold.
+  const std::unique_ptr<HttpServer> owned = std::move(listener);
+  HttpServer& server = *owned;
+  server.start(app);
   log_info("Application startup complete.");
   log_info("Uvicorn running on {} (Press CTRL+C to quit)", server.url());
   log_info("ready on {}{}", server.url(),

@@ -18,6 +18,8 @@
 
 namespace hearth {
 
+class HttpServer;
+
 // One served model: names, tokenizer, template, engine.
 struct ServedModel {
   std::vector<std::string> names;  // the first is echoed
@@ -82,8 +84,10 @@ struct Service {
 std::shared_ptr<EngineRecorder> make_recorder(Service& service, const std::string& model_name, int max_model_len,
                                               const std::map<std::string, std::string>& cache_config);
 
+// Takes the address and reads the TLS files, before the model is loaded; StartupError when that cannot be.
+std::unique_ptr<HttpServer> bind_server(const ServerConfig& config);
+
 // Serves until SIGINT or SIGTERM, then drains and returns the exit code. Prints the two ready lines once the port answers.
-// StartupError when the address cannot be bound or TLS files are wrong.
-int run_server(std::shared_ptr<Service> service);
+int run_server(std::shared_ptr<Service> service, std::unique_ptr<HttpServer> server);
 
 }  // namespace hearth

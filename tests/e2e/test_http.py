@@ -136,6 +136,7 @@ def test_two_servers_on_one_port(server, serve):
     second = serve(TINY_DENSE, port=server.port, wait=False)
     assert second.process.wait(60) == 1
     assert f"port {server.port} is already in use" in second.log
+    assert "layers" not in second.log and "caches" not in second.log   # said before the model is loaded
 
 
 def test_ready_lines(server):

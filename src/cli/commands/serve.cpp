@@ -14,6 +14,7 @@
 #include "cli/load_text.h"
 #include "cli/progress.h"
 #include "cli/serve_options.h"
+#include "server/http/http_server.h"
 #include "tensor/tensor.h"
 
 namespace hearth {
@@ -60,6 +61,9 @@ int run(const std::vector<std::string>& args) {
   sigaction(SIGTERM, &stop, nullptr);
   for (const std::string& w : o.warnings) log_warning("{}", w);
 
+  std::unique_ptr<HttpServer> address;  // taken before minutes of loading, not after
+  if (!o.dry_run) address = bind_server(o.server);
+
   OpenedModel model = open_model(o.load);
   log_info("model {}: {} ({} layers, {} stored)", o.load.model, model.info.architecture, model.info.num_layers,
            format_bytes(model.stored_bytes()));
@@ -75,11 +79,11 @@ int run(const std::vector<std::string>& args) {
   const StartPlan plan = plan_model(model, *ops, o.load, machine_memory(), text.bytes);
   log_info("device {}; KV cache {}", ops->name(), dtype_name(model.kv_dtype));
   for (const std::string& line : plan_lines(plan)) log_info("{}", line);
+  std::shared_ptr<ServedModel> served = served_model(o, model, text);
   if (o.dry_run) return 0;
 
   auto service = std::make_shared<Service>();
   service->config = o.server;
-  std::shared_ptr<ServedModel> served = served_model(o, model, text);
   served->max_model_len = static_cast<std::int32_t>(plan.plan.cache.max_model_len);
   served->recorder =
       make_recorder(*service, o.names[0], served->max_model_len,
@@ -95,7 +99,7 @@ int run(const std::vector<std::string>& args) {
   model.source.reset();
   service->models.push_back(served);
   served->engine->start();
-  return run_server(service);
+  return run_server(service, std::move(address));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -62,13 +63,15 @@ void tune(tcp::socket& socket) {
 std::string peer_name(const stream_protocol::socket&) { return "unix"; }
 void tune(stream_protocol::socket&) {}
 
+constexpr int kBacklog = 4096;
+
 }  // namespace
 
 struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
-  Impl(HttpOptions o, HttpHandler& h) : options(std::move(o)), handler(h), work(asio::make_work_guard(io)) {}
+  explicit Impl(HttpOptions o) : options(std::move(o)), work(asio::make_work_guard(io)) {}
 
   HttpOptions options;
-  HttpHandler& handler;
+  HttpHandler* handler = nullptr;
   asio::io_context io;
   asio::executor_work_guard<asio::io_context::executor_type> work;
   std::deque<tcp::acceptor> tcp_acceptors;
@@ -78,7 +81,8 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::unordered_map<Session*, std::weak_ptr<Session>> sessions;
-  bool stopping = false;
+  bool stopping = false, left = false;
+  std::atomic<bool> accept_failing{false};  // said once, not ten times a second
   int bound_port = 0;
   std::string bound_url;
 
@@ -97,7 +101,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
                        "check --host and --port");
   }
 
-  error_code try_listen(const tcp::endpoint& endpoint, bool dual_stack) {
+  error_code try_bind(const tcp::endpoint& endpoint, bool dual_stack) {
     error_code ec;
     tcp::acceptor acceptor(asio::make_strand(io));
     acceptor.open(endpoint.protocol(), ec);
@@ -105,7 +109,6 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     acceptor.set_option(asio::socket_base::reuse_address(true), ec);
     if (endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(!dual_stack), ec);
     acceptor.bind(endpoint, ec);
-    if (!ec) acceptor.listen(4096, ec);
     if (ec) return ec;
     if (bound_port == 0) bound_port = acceptor.local_endpoint().port();
     tcp_acceptors.push_back(std::move(acceptor));
@@ -118,8 +121,8 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     std::string host = options.host;
     if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
     if (host.empty()) {
-      error_code ec = try_listen({tcp::v6(), port}, true);
-      if (ec && ec != asio::error::address_in_use) ec = try_listen({tcp::v4(), port}, false);  // no IPv6 here
+      error_code ec = try_bind({tcp::v6(), port}, true);
+      if (ec && ec != asio::error::address_in_use) ec = try_bind({tcp::v4(), port}, false);  // no IPv6 here
       if (ec) cannot_bind("--port " + std::to_string(options.port), ec);
       bound_url = fmt::format("{}://0.0.0.0:{}", scheme, bound_port);
       return;
@@ -135,7 +138,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     for (const auto& entry : found) {
       tcp::endpoint endpoint = entry.endpoint();
       if (bound_port != 0) endpoint.port(static_cast<unsigned short>(bound_port));  // the same port on every address
-      const error_code failed = try_listen(endpoint, false);
+      const error_code failed = try_bind(endpoint, false);
       if (failed == asio::error::address_in_use) cannot_bind(where, failed);
       if (failed && !first) first = failed;
     }
@@ -160,12 +163,25 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     stream_protocol::acceptor acceptor(asio::make_strand(io));
     acceptor.open(stream_protocol(), ec);
     if (!ec) acceptor.bind(options.uds, ec);
-    if (!ec) acceptor.listen(4096, ec);
     if (ec)
       throw StartupError("cannot listen on the Unix socket: " + ec.message(), where,
                          "check that the folder exists and is writable");
     unix_acceptors.push_back(std::move(acceptor));
     bound_url = "unix:" + options.uds;
+  }
+
+  // Two programs may hold one TCP address until one of them listens.
+  void listen() {
+    error_code ec;
+    for (auto& acceptor : tcp_acceptors)
+      if (!ec) acceptor.listen(kBacklog, ec);
+    for (auto& acceptor : unix_acceptors)
+      if (!ec) acceptor.listen(kBacklog, ec);
+    if (ec) cannot_bind(bound_url, ec);
+  }
+
+  void leave_address() {
+    if (!unix_acceptors.empty() && !std::exchange(left, true)) unlink(options.uds.c_str());
   }
 
   // --- accepting ----------------------------------------------------------------------------------------------------------
@@ -177,13 +193,15 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
       if (ec == asio::error::operation_aborted || !acceptor.is_open()) return;
       if (ec) {
         // Out of descriptors, most likely: what is open goes on, new ones wait.
-        log_warning("accept failed: {}", ec.message());
+        if (!self->accept_failing.exchange(true))
+          log_warning("no new connections for now: {}; they are accepted again when others have closed", ec.message());
         auto timer = std::make_shared<asio::steady_timer>(acceptor.get_executor(), std::chrono::milliseconds(100));
         timer->async_wait([self, &acceptor, timer](error_code e) {
           if (!e && acceptor.is_open()) self->accept(acceptor);
         });
         return;
       }
+      if (self->accept_failing.exchange(false)) log_info("new connections are accepted again");
       try {
         self->open_session(std::move(*socket));
       } catch (const std::exception& e) {
@@ -200,7 +218,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     GenericSocket generic(std::move(socket));
     std::unique_ptr<ByteStream> stream = tls ? make_tls_stream(std::move(generic), std::move(peer), tls->current())
                                              : make_plain_stream(std::move(generic), std::move(peer));
-    auto session = make_session(std::move(stream), options.session, handler, [weak = weak_from_this()](Session* gone) {
+    auto session = make_session(std::move(stream), options.session, *handler, [weak = weak_from_this()](Session* gone) {
       if (const auto self = weak.lock()) {
         const std::lock_guard lock(self->mutex);
         self->sessions.erase(gone);
@@ -236,11 +254,13 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   }
 };
 
-HttpServer::HttpServer(HttpOptions options, HttpHandler& handler)
-    : impl_(std::make_shared<Impl>(std::move(options), handler)) {}
-HttpServer::~HttpServer() { stop(); }
+HttpServer::HttpServer(HttpOptions options) : impl_(std::make_shared<Impl>(std::move(options))) {}
+HttpServer::~HttpServer() {
+  stop();
+  impl_->leave_address();
+}
 
-void HttpServer::start() {
+void HttpServer::bind() {
   Impl& s = *impl_;
   const TlsFiles& files = s.options.tls;
   if (files.certfile.empty() != files.keyfile.empty())
@@ -251,6 +271,13 @@ void HttpServer::start() {
     s.bind_tcp();
   else
     s.bind_unix();
+}
+
+void HttpServer::start(HttpHandler& handler) {
+  Impl& s = *impl_;
+  s.handler = &handler;
+  if (s.bound_url.empty()) bind();
+  s.listen();
   for (auto& acceptor : s.tcp_acceptors) s.accept(acceptor);
   for (auto& acceptor : s.unix_acceptors) s.accept(acceptor);
   for (int i = 0; i < std::max(1, s.options.threads); ++i) s.threads.emplace_back([impl = impl_] { impl->run(); });
@@ -279,7 +306,7 @@ void HttpServer::stop_accepting() {
       error_code e;
       acceptor.close(e);
     });
-  if (!impl_->unix_acceptors.empty()) unlink(impl_->options.uds.c_str());
+  impl_->leave_address();
   for (const auto& session : impl_->all_sessions()) session->stop_soon();
 }
 

@@ -1,7 +1,9 @@
 // http_server.h — the listener: binds, accepts, runs the threads, and ends in order.
 //
 // Owns      the sockets, the I/O threads, every session.
-// Threads   start, stop_accepting, wait_idle, stop: one owner. Sessions run on `threads` I/O threads.
+// Life      bind() takes the address while the caller still prepares what will answer (connections are refused until then);
+//           start() listens. The destructor gives the address back.
+// Threads   bind, start, stop_accepting, wait_idle, stop: one owner. Sessions run on `threads` I/O threads.
 // Errors    StartupError when the address cannot be bound or TLS files are wrong; it names the port.
 #pragma once
 
@@ -24,10 +26,11 @@ struct HttpOptions {
 
 class HttpServer {
  public:
-  HttpServer(HttpOptions options, HttpHandler& handler);
+  explicit HttpServer(HttpOptions options);
   ~HttpServer();
 
-  void start();  // returns when the port answers
+  void bind();
+  void start(HttpHandler& handler);  // binds if that was not done; returns when the port answers
   int port() const;
   std::string url() const;  // "http://0.0.0.0:8000", "unix:/run/x.sock"
   int num_connections() const;

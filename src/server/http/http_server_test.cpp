@@ -100,8 +100,8 @@ class HttpServerTest : public ::testing::Test {
     options.host = options.host.empty() ? "127.0.0.1" : options.host;
     options.port = 0;
     options.session.linger_seconds = 0.2;
-    server = std::make_unique<HttpServer>(options, handler);
-    server->start();
+    server = std::make_unique<HttpServer>(options);
+    server->start(handler);
   }
   template <class F>
   static bool eventually(F f) {
@@ -342,14 +342,27 @@ TEST_F(HttpServerTest, ManyConnections) {
   EXPECT_TRUE(eventually([&] { return handler.ended == 256; }));
 }
 
+TEST_F(HttpServerTest, ABoundPortRefusesUntilItStarts) {
+  HttpOptions options;
+  options.host = "127.0.0.1";
+  options.port = 0;
+  HttpServer s(options);
+  s.bind();
+  EXPECT_FALSE(Client(s.port()).connected());
+  s.start(handler);
+  Client c(s.port());
+  c.send(kEcho);
+  EXPECT_THAT(c.read_until("POST hi"), HasSubstr("200 OK"));
+}
+
 TEST_F(HttpServerTest, PortTakenNamesThePort) {
   start();
   HttpOptions options;
   options.host = "127.0.0.1";
   options.port = server->port();
-  HttpServer second(options, handler);
+  HttpServer second(options);
   try {
-    second.start();
+    second.bind();
     FAIL() << "two servers on one port";
   } catch (const StartupError& e) {
     EXPECT_EQ(e.exit_code(), 1);
@@ -360,8 +373,8 @@ TEST_F(HttpServerTest, PortTakenNamesThePort) {
 TEST_F(HttpServerTest, AllInterfacesAnswerOnBothFamilies) {
   HttpOptions options;
   options.port = 0;
-  HttpServer both(options, handler);
-  both.start();
+  HttpServer both(options);
+  both.start(handler);
   EXPECT_EQ(both.url(), "http://0.0.0.0:" + std::to_string(both.port()));
   Client v4(both.port());
   v4.send(kEcho);
@@ -384,8 +397,8 @@ TEST_F(HttpServerTest, AllInterfacesAnswerOnBothFamilies) {
 TEST_F(HttpServerTest, UnixSocket) {
   HttpOptions options;
   options.uds = ::testing::TempDir() + "hearth_test.sock";
-  HttpServer s(options, handler);
-  s.start();
+  HttpServer s(options);
+  s.start(handler);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   options.uds.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -396,8 +409,8 @@ TEST_F(HttpServerTest, UnixSocket) {
   EXPECT_GT(recv(fd, buffer, sizeof buffer, 0), 0);
   EXPECT_THAT(std::string(buffer), StartsWith("HTTP/1.1 200"));
   close(fd);
-  HttpServer second(options, handler);
-  EXPECT_THROW(second.start(), StartupError);
+  HttpServer second(options);
+  EXPECT_THROW(second.bind(), StartupError);
 }
 
 TEST_F(HttpServerTest, StopsInOrder) {

@@ -100,6 +100,13 @@ std::string_view reason_phrase(int status) {
   }
 }
 
+std::string request_line(const HttpRequest& request) {
+  constexpr std::size_t kMost = 1000;
+  std::string line = request.method + " " + request.target;
+  if (line.size() > kMost) line.replace(kMost, std::string::npos, "…");
+  return line;
+}
+
 bool parse_target(std::string_view target, HttpRequest& request) {
   request.target = std::string(target);
   request.host = std::string(request.headers.get("host"));

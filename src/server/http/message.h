@@ -57,6 +57,9 @@ struct HttpResponse {
 
 std::string_view reason_phrase(int status);
 
+// "POST /v1/completions" for a log: as it came, so that no escape ends the line, and never longer than a log can bear.
+std::string request_line(const HttpRequest& request);
+
 // Splits "/a%2Fb?x=1", "http://host/a" and "*" into path, query and host. False: the escapes are broken or the target is none.
 bool parse_target(std::string_view target, HttpRequest& request);
 // "x=1" of a query, percent-decoded; empty when absent.

@@ -56,6 +56,13 @@ void SessionImpl::close(const std::string& reason) {
   if (on_closed_) on_closed_(this);
 }
 
+// The client reads too slowly. It cannot be told: what it has not taken is in the way.
+void SessionImpl::cut_off(const std::string& reason) {
+  const std::string what = exchange_ ? request_line(exchange_->request_) : "an answer";
+  log_warning("{} - {} is cut off: the client reads too slowly, {}", stream_->peer(), what, reason);
+  close("the client reads too slowly: " + reason);
+}
+
 // An exception came out of the work for this connection. It says so to the client if nothing was said yet, and ends.
 void SessionImpl::broken(const char* what) {
   if (closed_) return log_error("{}: {}", stream_->peer(), what);
@@ -206,7 +213,7 @@ void SessionImpl::arm_timer() {
 
 void SessionImpl::on_deadline() {
   clear_deadline();
-  if (!out_.empty()) return close("the client reads too slowly: nothing taken for a while");
+  if (!out_.empty()) return cut_off(fmt::format("it has taken nothing for {} s", limits_.stall_seconds));
   if (lingering_ || !busy_reading()) return close("idle");
   // Half a request: say so, then go.
   refuse({}, 408, "the request did not arrive whole in time");

@@ -26,8 +26,8 @@ struct SessionLimits {
   double header_seconds = 30;
   double body_seconds = 60;
   double stall_seconds = 60;
-  double linger_seconds = 2;  // reads what is still coming after an early refusal
-  std::size_t stream_buffer_bytes = 1 << 20;
+  double linger_seconds = 2;                                // reads what is still coming after an early refusal
+  std::size_t stream_buffer_bytes = std::size_t{16} << 20;  // a pause in a long answer with log-probabilities fits
 };
 
 class Session {

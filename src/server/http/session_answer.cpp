@@ -37,9 +37,7 @@ void SessionImpl::start_stream(HttpResponse head, std::string idle_text, double 
 void SessionImpl::write_piece(std::string_view piece) {
   SessionExchange& x = *exchange_;
   if (x.state_ != SessionExchange::State::streaming || closed_ || x.request_.is_head()) return;
-  if (out_bytes_ > limits_.stream_buffer_bytes)
-    return close("the client reads too slowly: more than " + std::to_string(limits_.stream_buffer_bytes) +
-                 " bytes are waiting for it");
+  if (out_bytes_ > limits_.stream_buffer_bytes) return cut_off(fmt::format("{} bytes are waiting for it", out_bytes_));
   send(x.framing_ == BodyFraming::chunked ? chunk(piece) : std::string(piece));
   arm_idle();
 }

@@ -92,6 +92,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   }
   void broken(const char* what);
   void close(const std::string& reason);
+  void cut_off(const std::string& reason);
 
   bool busy_reading() const { return !in_.empty() || parser_.header_done(); }
   void read();
