@@ -35,9 +35,10 @@ def test_a_signal_while_files_are_read_ends_the_start(serve, tmp_path, sig):
     shutil.copytree(TINY_DENSE, model)
     (model / "tokenizer_config.json").unlink()
     os.mkfifo(model / "tokenizer_config.json")  # nobody writes: reading it takes for ever
-    server = serve(model, wait=False)
+    server = serve(model, "--uds", tmp_path / "socket", wait=False)
     wait_for(server, r"INFO model ")
     assert server.stop(sig, timeout=10) == 0
+    assert not (tmp_path / "socket").exists()
     assert f"{sig.name}: stopped while loading" in server.log
 
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -39,13 +40,17 @@ std::shared_ptr<ServedModel> served_model(const ServeOptions& o, const OpenedMod
   return served;
 }
 
-// Before the server answers nothing is in hand, so a signal ends the start where it stands. run_server takes over from here.
+// Before the server answers nothing is in hand but its address, so a signal ends the start where it stands. run_server takes
+// over from here.
+std::atomic<const char*> socket_file{nullptr};  // of --uds, once it is there
+
 void stop_while_loading(int number) {
   const std::string_view line =
       number == SIGINT ? "hearth: SIGINT: stopped while loading\n" : "hearth: SIGTERM: stopped while loading\n";
   static constexpr std::string_view kClearBar = "\r\033[K";
   if (isatty(STDERR_FILENO) == 1) (void)!write(STDERR_FILENO, kClearBar.data(), kClearBar.size());
   (void)!write(STDERR_FILENO, line.data(), line.size());
+  if (const char* path = socket_file.load()) unlink(path);
   _exit(0);
 }
 
@@ -63,6 +68,7 @@ int run(const std::vector<std::string>& args) {
 
   std::unique_ptr<HttpServer> address;  // taken before minutes of loading, not after
   if (!o.dry_run) address = bind_server(o.server);
+  if (address && !o.server.uds.empty()) socket_file = o.server.uds.c_str();
 
   OpenedModel model = open_model(o.load);
   log_info("model {}: {} ({} layers, {} stored)", o.load.model, model.info.architecture, model.info.num_layers,
