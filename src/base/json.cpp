@@ -24,12 +24,20 @@ Result<Json> parse_json(std::string_view text, int max_depth) {
       --depth;
     }
   }
+  // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error while …": the last part is for people.
+  const auto reason = [](std::string_view what) {
+    if (const std::size_t at = what.find("] "); what.starts_with("[json.") && at != what.npos)
+      what.remove_prefix(at + 2);
+    if (const std::size_t at = what.find(": "); what.starts_with("parse error") && at != what.npos)
+      what.remove_prefix(at + 2);
+    return what;
+  };
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& e) {
-    return invalid_argument(fmt::format("invalid JSON at byte {}: {}", e.byte, e.what()));
+    return invalid_argument(fmt::format("invalid JSON at byte {}: {}", e.byte, reason(e.what())));
   } catch (const Json::exception& e) {
-    return invalid_argument(fmt::format("invalid JSON: {}", e.what()));
+    return invalid_argument(fmt::format("invalid JSON: {}", reason(e.what())));
   }
 }
 

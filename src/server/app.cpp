@@ -1,6 +1,7 @@
 #include "server/app.h"
 
 #include <fmt/ranges.h>
+#include <malloc.h>
 
 #include "base/log.h"
 #include "server/api/errors.h"
@@ -9,6 +10,13 @@
 #include "server/http/request_id.h"
 
 namespace hearth {
+namespace {
+
+// What a body becomes (JSON values, texts, tokens) is many times its size. From here on they wait for one another and not
+// the rest for them, and the memory goes back to the system afterwards.
+constexpr std::size_t kLargeBody = std::size_t{2} << 20;
+
+}  // namespace
 
 App::App(std::shared_ptr<Service> service)
     : auth_(service->config.api_keys, service->config.protect_metrics),
@@ -17,7 +25,8 @@ App::App(std::shared_ptr<Service> service)
       loopback_only_(service->config.uds.empty() && is_loopback_address(service->config.host)),
       machine_name_(machine_name()),
       quiet_paths_(service->config.access_log_quiet_paths.begin(), service->config.access_log_quiet_paths.end()),
-      workers_(std::make_unique<Workers>(service->config.http_threads)) {
+      workers_(std::make_unique<Workers>(service->config.http_threads)),
+      large_(std::make_unique<Workers>(1)) {
   state_.fingerprint = make_fingerprint(service->config);
   state_.metrics = service->metrics;
   state_.service = std::move(service);
@@ -62,7 +71,12 @@ void App::handle(const ExchangePtr& exchange) {
   if (route.weight == Weight::light) return run(route, exchange);
   if (state_.stopping)
     return exchange->respond(error_response(request.path, Status{Code::unavailable, "the server is stopping", {}}));
-  workers_->post([this, &route, exchange] { run(route, exchange); });
+  if (request.body.size() < kLargeBody) return workers_->post([this, &route, exchange] { run(route, exchange); });
+  large_->post([this, &route, exchange] {
+    run(route, exchange);
+    exchange->drop_body();
+    malloc_trim(0);
+  });
 }
 
 void App::run(const Route& route, const ExchangePtr& exchange) {

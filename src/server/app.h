@@ -26,7 +26,10 @@ class App final : public HttpHandler {
   void finished(const ExchangeSummary& summary) override;
 
   // Lets the heavy handlers in hand end. To be called before the server whose exchanges they hold goes.
-  void finish_workers() { workers_.reset(); }
+  void finish_workers() {
+    workers_.reset();
+    large_.reset();
+  }
 
   ServerState& state() { return state_; }
   const Router& router() const { return router_; }
@@ -40,7 +43,7 @@ class App final : public HttpHandler {
   bool loopback_only_;
   std::string machine_name_;
   std::set<std::string, std::less<>> quiet_paths_;
-  std::unique_ptr<Workers> workers_;
+  std::unique_ptr<Workers> workers_, large_;  // large_: one at a time, those with a large body
 };
 
 }  // namespace hearth

@@ -36,7 +36,7 @@ class AppTest : public ::testing::Test {
     http.host = "127.0.0.1";
     http.port = 0;
     http.session.linger_seconds = 0.2;
-    http.session.parser.max_body_bytes = 1 << 20;
+    http.session.parser.max_body_bytes = std::size_t{16} << 20;
     server = std::make_unique<HttpServer>(http);
     server->start(*app);
     port = server->port();
@@ -340,9 +340,11 @@ TEST_F(AppTest, BodiesThatAreNoRequest) {
     const RawAnswer a = raw(body);
     EXPECT_EQ(a.status, 400) << body;
     EXPECT_EQ(a.json()["error"]["type"], "Bad Request") << body;
+    EXPECT_EQ(a.body.find("exception"), std::string::npos) << a.body;  // words of a library
   }
+  EXPECT_EQ(ask(port, "GET", "/v1/%zz").json()["error"]["code"], 400);
   EXPECT_EQ(raw("{\"a\":" + std::string(2000, '[') + std::string(2000, ']') + "}").status, 400);
-  EXPECT_EQ(raw("{\"a\":\"" + std::string(2 << 20, 'x') + "\"}").status, 413);
+  EXPECT_EQ(raw("{\"a\":\"" + std::string(17 << 20, 'x') + "\"}").status, 413);
   EXPECT_EQ(raw("{}", "Content-Type: text/plain\r\n").status, 400);
   EXPECT_EQ(raw("{}", "Content-Type: application/vnd.x+json; charset=utf-8\r\n").json()["error"]["param"],
             "body.messages");
@@ -393,6 +395,7 @@ TEST_F(AppTest, EveryRefusalNamesItsField) {
       {R"({"n":2})", "n"},
       {R"({"n":99999,"temperature":1})", "n"},
       {R"({"best_of":3})", "best_of"},
+      {R"({"best_of":1,"n":2,"temperature":1})", "best_of"},
       {R"({"max_tokens":0})", "max_tokens"},
       {R"({"max_tokens":-1})", "max_tokens"},
       {R"({"max_tokens":600})", "max_tokens"},
@@ -556,6 +559,25 @@ TEST_F(AppTest, CompletionStreamsInterleaveAndAddUp) {
     EXPECT_EQ(tokens[i], whole["choices"][i]["logprobs"]["tokens"]);
     EXPECT_EQ(offsets[i], whole["choices"][i]["logprobs"]["text_offset"]);
   }
+}
+
+// --- bodies that would take much memory -------------------------------------------------------------------------------------
+
+TEST_F(AppTest, ABodyOfTooManyValuesOrAnswersIsRefused) {
+  start();
+  const auto raw = [&](const std::string& body) { return ask(port, "POST", "/v1/completions", body); };
+  std::string many = "{\"prompt\":\"a\",\"x\":[";
+  for (int i = 0; i < 4'200'000; ++i) many += "0,";
+  const RawAnswer values = raw(many + "0]}");
+  EXPECT_EQ(values.status, 400);
+  EXPECT_THAT(values.body, HasSubstr("JSON values"));
+  const std::string in_string = std::string(4'200'000, ',');
+  EXPECT_EQ(complete({{"prompt", "a"}, {"max_tokens", 1}, {"x", in_string}}).status, 200);
+
+  const RawAnswer answers =
+      complete({{"prompt", std::vector<std::string>(1024, "a")}, {"n", 17}, {"max_tokens", 1}, {"temperature", 1}});
+  EXPECT_EQ(answers.status, 400);
+  EXPECT_THAT(answers.body, HasSubstr("1024 prompts with n 17 are 17408 answers"));
 }
 
 // --- clients that leave, many clients, the end ----------------------------------------------------------------------------------

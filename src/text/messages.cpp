@@ -136,10 +136,12 @@ std::string system_text(const Json& content) {
 }
 
 void merge_into(Json& first, const Json& other) {
-  std::string text = system_text(first["content"]);
+  Json& content = first["content"];
+  if (!content.is_string()) content = system_text(content);
+  std::string& text = content.get_ref<std::string&>();  // grows in place: there may be thousands
   const std::string more = system_text(other["content"]);
   if (!text.empty() && !more.empty()) text += "\n\n";
-  first["content"] = text + more;
+  text += more;
 }
 
 Json merge_system(Json messages, bool lenient) {

@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -90,6 +91,24 @@ def test_client_that_closed_only_its_side_gets_the_answer(server, stream):
         answer += part
     assert b"HTTP/1.1 200 OK" in answer
     assert answer.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n" if stream else b"}")
+
+
+def resident_mib(server):
+    with open(f"/proc/{server.process.pid}/status") as f:
+        return int(next(line for line in f if line.startswith("VmRSS:")).split()[1]) / 1024
+
+
+def test_memory_of_large_bodies_comes_back(serve):
+    small = serve(GOLDEN / "tiny_llama", "--max-num-seqs", "4")
+    before = resident_mib(small)
+    for body in [b'{"prompt":"a","max_tokens":1,"x":[' + b"{}," * 2_000_000 + b"0]}",
+                 b'{"prompt":"' + b"a" * 8_000_000 + b'","max_tokens":1}']:
+        request = urllib.request.Request(small.url + "/v1/completions", body, {"Content-Type": "application/json"})
+        try:
+            urllib.request.urlopen(request, timeout=300).read()
+        except urllib.error.HTTPError as e:
+            assert e.code == 400 and b"maximum context length" in e.read()
+    assert wait_until(lambda: resident_mib(small) < before + 64), (before, resident_mib(small))
 
 
 def test_client_gone_in_prefill(server):

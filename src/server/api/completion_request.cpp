@@ -30,13 +30,19 @@ bool is_ids(const Json& value) { return value.is_array() && !value.empty() && va
 // "text" | [ids] | ["text"…] | [[ids]…], mixed lists too.
 Status read_prompts(const Json& body, const ServerConfig& config, CompletionRequest& r) {
   const Json& prompt = *field(body, "prompt");
-  const Json list = prompt.is_string() || is_ids(prompt) ? Json::array({prompt}) : prompt;
+  const bool single = prompt.is_string() || is_ids(prompt);
+  const Json alone = single ? Json::array({prompt}) : Json();
+  const Json& list = single ? alone : prompt;
   if (!list.is_array())
     return malformed("prompt must be a string, an array of token ids, or an array of either", "body.prompt");
   if (list.empty()) return invalid_argument("prompt must not be an empty array", "prompt");
   if (static_cast<int>(list.size()) > config.max_completion_prompts)
     return invalid_argument(
         fmt::format("prompt holds {} prompts, the limit is {}", list.size(), config.max_completion_prompts), "prompt");
+  if (const auto answers = static_cast<std::int64_t>(list.size()) * r.params.n; answers > config.max_n)
+    return invalid_argument(fmt::format("{} prompts with n {} are {} answers, the limit is {}", list.size(), r.params.n,
+                                        answers, config.max_n),
+                            "n");
   const bool add_special = flag(body, "add_special_tokens", true);
   for (std::size_t i = 0; i < list.size(); ++i) {
     std::vector<std::int32_t> ids;

@@ -94,6 +94,25 @@ bool has_type(Json& v, FieldType type) {
   return false;
 }
 
+// Each becomes tens of bytes, whatever it is. Enough for prompts of four million token ids in one request.
+constexpr std::size_t kMostValues = std::size_t{1} << 22;
+
+// At most so many values does the text hold: each but the first comes after one of these.
+bool has_too_many_values(std::string_view json) {
+  std::size_t count = 1;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '\\' && in_string)
+      ++i;
+    else if (c == '"')
+      in_string = !in_string;
+    else if (!in_string && (c == ',' || c == '[' || c == '{'))
+      ++count;
+  }
+  return count > kMostValues;
+}
+
 // Is a refused field asking for nothing? false, "", [], {} and 0 change no result.
 bool asks_nothing(const Json& v) {
   return (v.is_boolean() && !v.get<bool>()) || (v.is_number() && v == 0) ||
@@ -102,7 +121,10 @@ bool asks_nothing(const Json& v) {
 
 Status out_of_range(const FieldSpec& f, const Json& v) {
   std::string bounds;
-  if (std::isinf(f.max))
+  const bool above_zero = f.min == std::numeric_limits<double>::min();
+  if (above_zero)
+    bounds = f.max < std::numeric_limits<double>::max() ? fmt::format("in (0, {}]", f.max) : "above 0";
+  else if (std::isinf(f.max))
     bounds = fmt::format("at least {}", f.min);
   else if (std::isinf(f.min))
     bounds = fmt::format("at most {}", f.max);
@@ -135,6 +157,8 @@ Result<Json> read_json_body(const HttpRequest& request) {
                      equals_ignoring_case(media.substr(media.size() - 5), "+json"));
   if (!json)
     return malformed(fmt::format("the Content-Type must be application/json, got '{}'", media), "content-type");
+  if (has_too_many_values(request.body))
+    return invalid_argument(fmt::format("the body holds more than {} JSON values", kMostValues), "body");
   Result<Json> body = parse_json(request.body);
   if (!body) return malformed(body.status().message, "body");
   if (!body->is_object())

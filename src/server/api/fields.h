@@ -44,7 +44,7 @@ struct FieldTable {
 
 FieldTable join(std::string name, std::vector<std::vector<FieldSpec>> parts);
 
-// The body of a request as a JSON object: media type, UTF-8, depth, shape.
+// The body of a request as a JSON object: media type, UTF-8, depth, number of values, shape.
 Result<Json> read_json_body(const HttpRequest& request);
 
 // Drops nulls, checks each known field, writes coerced values back. The first failure wins, in the order of the table.

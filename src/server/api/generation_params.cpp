@@ -105,7 +105,8 @@ void read_numbers(const Json& body, const Json& defaults, SamplingParams& s, std
   }
   s.presence_penalty = static_cast<float>(number_or(body, defaults, "presence_penalty", 0));
   s.frequency_penalty = static_cast<float>(number_or(body, defaults, "frequency_penalty", 0));
-  s.repetition_penalty = static_cast<float>(number_or(body, defaults, "repetition_penalty", 1));
+  // Beyond these logits would become infinite; they are as good as decided long before.
+  s.repetition_penalty = static_cast<float>(std::clamp(number_or(body, defaults, "repetition_penalty", 1), 1e-6, 1e6));
   if (const auto seed = integer(body, "seed"); seed && *seed != -1) s.seed = *seed;
 }
 
@@ -177,7 +178,7 @@ std::vector<FieldSpec> generation_fields() {
       read("cache_salt", T::string, "not empty; nothing is shared between requests yet", limits),
       read("debug_poison", T::string, "nan: the logits become NaN; development mode only",
            "test_nan_fails_that_request_and_no_other"),
-      read("best_of", T::integer, "must not exceed n", limits),
+      read("best_of", T::integer, "must be n", limits),
       refused("use_beam_search", "beam search is not offered; use n and temperature"),
       refused("logprob_token_ids", "not offered yet; use logprobs with top_logprobs"),
       refused("response_format", "only {\"type\": \"text\"} is offered yet"),
@@ -229,6 +230,8 @@ Result<GenerationParams> read_generation_params(const Json& body, const ServedMo
     return invalid_argument("n must be 1 with greedy sampling (temperature 0): all answers would be the same", "n");
   if (const auto best_of = integer(body, "best_of"); best_of && *best_of > p.n)
     return invalid_argument(fmt::format("best_of ({}) larger than n ({}) is not offered", *best_of, p.n), "best_of");
+  else if (best_of && *best_of < p.n)
+    return invalid_argument(fmt::format("best_of ({}) must not be less than n ({})", *best_of, p.n), "best_of");
 
   for (const Status& status :
        {read_stop(body, config, p), read_logit_bias(body, model, s), read_bad_words(body, model, config, s),

@@ -31,6 +31,9 @@ class Exchange {
   // close: the connection ends after this answer whatever the client asked for.
   virtual void finish(bool close = false) = 0;
 
+  // The handler has read the body and wants its memory back before the answer is complete.
+  virtual void drop_body() = 0;
+
   // Runs f on the connection's strand.
   virtual void post(std::function<void()> f) = 0;
 

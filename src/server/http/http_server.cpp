@@ -72,6 +72,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
 
   HttpOptions options;
   HttpHandler* handler = nullptr;
+  std::shared_ptr<BodyBudget> bodies = std::make_shared<BodyBudget>();
   asio::io_context io;
   asio::executor_work_guard<asio::io_context::executor_type> work;
   std::deque<tcp::acceptor> tcp_acceptors;
@@ -218,13 +219,14 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     GenericSocket generic(std::move(socket));
     std::unique_ptr<ByteStream> stream = tls ? make_tls_stream(std::move(generic), std::move(peer), tls->current())
                                              : make_plain_stream(std::move(generic), std::move(peer));
-    auto session = make_session(std::move(stream), options.session, *handler, [weak = weak_from_this()](Session* gone) {
-      if (const auto self = weak.lock()) {
-        const std::lock_guard lock(self->mutex);
-        self->sessions.erase(gone);
-        self->changed.notify_all();
-      }
-    });
+    auto session =
+        make_session(std::move(stream), options.session, *handler, bodies, [weak = weak_from_this()](Session* gone) {
+          if (const auto self = weak.lock()) {
+            const std::lock_guard lock(self->mutex);
+            self->sessions.erase(gone);
+            self->changed.notify_all();
+          }
+        });
     {
       const std::lock_guard lock(mutex);
       sessions.emplace(session.get(), session);

@@ -112,6 +112,7 @@ class HttpServerTest : public ::testing::Test {
     return false;
   }
   void TearDown() override {
+    if (server) server->stop();  // then nothing is kept any more
     handler.held = nullptr;
     handler.kept.clear();
     server.reset();
@@ -193,6 +194,27 @@ TEST_F(HttpServerTest, TooLargeIsRefusedBeforeTheBodyIsRead) {
   EXPECT_THAT(again.read_until("POST hi"), HasSubstr("200 OK"));
 }
 
+TEST_F(HttpServerTest, LargeBodiesBeyondTheBudgetAreRefusedAndTheBudgetComesBack) {
+  HttpOptions options;
+  options.session.most_body_bytes = 5 << 20;
+  start(options);
+  const std::string body(std::size_t{3} << 20, 'x');
+  const std::string head = "POST /hang HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+  for (int round = 0; round < 2; ++round) {
+    const int before = handler.hanging;
+    Client first(server->port()), second(server->port());
+    first.send(head + body);
+    ASSERT_TRUE(eventually([&] { return handler.hanging == before + 1; }));
+    second.send(head + body);
+    EXPECT_THAT(second.read_all(), StartsWith("HTTP/1.1 503 Service Unavailable"));
+    Client small(server->port());
+    small.send(kEcho);
+    EXPECT_THAT(small.read_until("POST hi"), HasSubstr("200 OK"));
+    first.close();
+    EXPECT_TRUE(eventually([&] { return server->num_connections() <= 1; }));
+  }
+}
+
 TEST_F(HttpServerTest, GarbageAndExceptionsGetAnAnswer) {
   start();
   Client garbage(server->port());
@@ -245,7 +267,8 @@ TEST_F(HttpServerTest, AClientThatSendsAndLeavesAtOnceLeavesNoSocket) {
     c.send(i % 3 == 2 ? "GET /quiet HTTP/1.1\r\n\r\n" : "GET /hang HTTP/1.1\r\n\r\n" + kEcho);
     if (i % 2) c.shutdown_send();
   }
-  EXPECT_TRUE(eventually([&] { return server->num_connections() == 0; })) << server->num_connections();
+  EXPECT_TRUE(eventually([&] { return handler.ended >= 60 && server->num_connections() == 0; }))
+      << handler.ended << " " << server->num_connections();
 }
 
 TEST_F(HttpServerTest, AClientThatOnlyClosedItsSideGetsTheAnswerThenTheClose) {

@@ -129,7 +129,10 @@ bool parse_target(std::string_view target, HttpRequest& request) {
   if (path.empty()) path = "/";
   if (path.front() != '/') return false;
   std::optional<std::string> decoded = percent_decode(path, false);
-  if (!decoded) return false;
+  if (!decoded) {
+    request.path = path;  // as it is, for the answer that says so
+    return false;
+  }
   request.path = std::move(*decoded);
   return true;
 }

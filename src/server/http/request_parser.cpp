@@ -82,6 +82,8 @@ bool RequestParser::wants_continue() const { return wants_continue_ && !done(); 
 void RequestParser::told_continue() { wants_continue_ = false; }
 bool RequestParser::done() const { return header_checked_ && impl_->is_done(); }
 
+std::size_t RequestParser::body_bytes() const { return impl_->request.body.size(); }
+
 std::size_t RequestParser::feed(std::string_view bytes) {
   std::size_t used = 0;
   while (!failed() && !done() && used < bytes.size()) {
@@ -131,7 +133,7 @@ void RequestParser::check_header() {
 HttpRequest RequestParser::take() {
   HttpRequest request = std::move(impl_->request);
   request.keep_alive = header_checked_ && impl_->keep_alive();
-  if (!parse_target(impl_->target, request)) fail(400, "the request target is no path");
+  if (!impl_->target.empty() && !parse_target(impl_->target, request)) fail(400, "the request target is no path");
   return request;
 }
 

@@ -33,6 +33,7 @@ class RequestParser {
   bool wants_continue() const;  // "Expect: 100-continue" and a body to come; false once told
   void told_continue();
   bool done() const;
+  std::size_t body_bytes() const;  // so far
   bool failed() const { return status_ != 0; }
   int status() const { return status_; }
   const std::string& message() const { return message_; }

@@ -53,6 +53,7 @@ void SessionImpl::close(const std::string& reason) {
   } catch (const std::exception& e) {
     log_error("{}: {}", stream_->peer(), e.what());
   }
+  hold(0);
   if (on_closed_) on_closed_(this);
 }
 
@@ -142,6 +143,8 @@ void SessionImpl::consume() {
     const std::size_t used = parser_.feed(in_);
     in_.erase(0, used);
     request_bytes_ += used;
+    if (!parser_.failed() && !hold(parser_.body_bytes()))
+      return refuse(parser_.take(), 503, "the server holds as many large request bodies as it may; try again later");
     if (!parser_.failed() && parser_.done()) {
       HttpRequest request = parser_.take();
       if (!parser_.failed()) {  // a target that is no path shows only now
@@ -162,6 +165,13 @@ void SessionImpl::consume() {
     }
     if (used == 0) return;
   }
+}
+
+bool SessionImpl::hold(std::size_t body_bytes) {
+  const auto size = static_cast<std::int64_t>(body_bytes);
+  const std::int64_t wanted = size > BodyBudget::kSmall ? size : 0;
+  const std::int64_t more = wanted - std::exchange(held_, wanted);
+  return (bodies_->held += more) <= limits_.most_body_bytes || more <= 0;
 }
 
 void SessionImpl::begin(HttpRequest request) {
@@ -227,8 +237,9 @@ void SessionImpl::cancel(const std::string& reason) {
 }
 
 std::shared_ptr<Session> make_session(std::unique_ptr<ByteStream> stream, const SessionLimits& limits,
-                                      HttpHandler& handler, std::function<void(Session*)> on_closed) {
-  return std::make_shared<SessionImpl>(std::move(stream), limits, handler, std::move(on_closed));
+                                      HttpHandler& handler, std::shared_ptr<BodyBudget> bodies,
+                                      std::function<void(Session*)> on_closed) {
+  return std::make_shared<SessionImpl>(std::move(stream), limits, handler, std::move(bodies), std::move(on_closed));
 }
 
 }  // namespace hearth

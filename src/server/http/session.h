@@ -12,6 +12,8 @@
 // Invariant reading goes on while a request is worked on, so that a client that leaves is noticed at once.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "server/http/byte_stream.h"
@@ -20,6 +22,12 @@
 
 namespace hearth {
 
+// What all connections together hold of large bodies. Beyond it the next large one is refused with 503 while it arrives.
+struct BodyBudget {
+  static constexpr std::int64_t kSmall = 1 << 20;  // bodies up to this are not counted
+  std::atomic<std::int64_t> held{0};
+};
+
 struct SessionLimits {
   ParserLimits parser;
   double keep_alive_seconds = 75;
@@ -27,6 +35,7 @@ struct SessionLimits {
   double body_seconds = 60;
   double stall_seconds = 60;
   double linger_seconds = 2;                                // reads what is still coming after an early refusal
+  std::int64_t most_body_bytes = std::int64_t{512} << 20;   // of the BodyBudget
   std::size_t stream_buffer_bytes = std::size_t{16} << 20;  // a pause in a long answer with log-probabilities fits
 };
 
@@ -41,6 +50,7 @@ class Session {
 
 // on_closed is called once, on the strand, when the connection is gone.
 std::shared_ptr<Session> make_session(std::unique_ptr<ByteStream> stream, const SessionLimits& limits,
-                                      HttpHandler& handler, std::function<void(Session*)> on_closed);
+                                      HttpHandler& handler, std::shared_ptr<BodyBudget> bodies,
+                                      std::function<void(Session*)> on_closed);
 
 }  // namespace hearth

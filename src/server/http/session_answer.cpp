@@ -66,6 +66,7 @@ void SessionImpl::end_exchange() {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - x->started_;
   handler_.finished({&x->request_, x->status_, request_bytes_, x->response_bytes_, took.count()});
   request_bytes_ = 0;
+  hold(0);
   parser_.reset();
   if (closed_) return;
   if (out_.empty()) after_writes();
@@ -174,6 +175,13 @@ void SessionExchange::write(std::string piece) {
 void SessionExchange::finish(bool close) {
   session_->run([self = shared_from_this(), close] {
     if (self->session_->exchange_ == self) self->session_->finish_stream(close);
+  });
+}
+
+void SessionExchange::drop_body() {
+  std::string().swap(request_.body);
+  session_->run([self = shared_from_this()] {
+    if (self->session_->exchange_ == self) self->session_->hold(0);
   });
 }
 

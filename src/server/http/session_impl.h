@@ -38,6 +38,7 @@ class SessionExchange final : public Exchange, public std::enable_shared_from_th
   void start_stream(HttpResponse head, std::string idle_text, double idle_seconds) override;
   void write(std::string piece) override;
   void finish(bool close) override;
+  void drop_body() override;
   void post(std::function<void()> f) override;
   void on_cancel(std::function<void(std::string_view)> f) override;
 
@@ -59,10 +60,11 @@ class SessionExchange final : public Exchange, public std::enable_shared_from_th
 class SessionImpl final : public Session, public std::enable_shared_from_this<SessionImpl> {
  public:
   SessionImpl(std::unique_ptr<ByteStream> stream, const SessionLimits& limits, HttpHandler& handler,
-              std::function<void(Session*)> on_closed)
+              std::shared_ptr<BodyBudget> bodies, std::function<void(Session*)> on_closed)
       : stream_(std::move(stream)),
         limits_(limits),
         handler_(handler),
+        bodies_(std::move(bodies)),
         on_closed_(std::move(on_closed)),
         parser_(limits.parser),
         timer_(stream_->executor()),
@@ -99,6 +101,7 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   void on_read_end(error_code ec);
   void on_bytes(std::size_t n);
   void consume();
+  bool hold(std::size_t body_bytes);  // false: the budget is spent
   void begin(HttpRequest request);
   void dispatch(HttpRequest request);
   void refuse(HttpRequest request, int status, const std::string& message);
@@ -128,7 +131,9 @@ class SessionImpl final : public Session, public std::enable_shared_from_this<Se
   std::unique_ptr<ByteStream> stream_;
   SessionLimits limits_;
   HttpHandler& handler_;
+  std::shared_ptr<BodyBudget> bodies_;
   std::function<void(Session*)> on_closed_;
+  std::int64_t held_ = 0;  // of the budget
   RequestParser parser_;
   boost::asio::steady_timer timer_, idle_timer_;
   SteadyTime deadline_ = SteadyTime::max();

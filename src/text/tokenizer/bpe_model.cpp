@@ -85,6 +85,7 @@ class BpeModel final : public TokenModel {
       split_characters(piece, symbols);
     merge_symbols(symbols, [this](const Symbol& a, const Symbol& b) { return merges_.find(a.id, b.id); });
     for (const Symbol& s : symbols) ids.push_back(s.id);
+    drop_if_large(symbols);
   }
 
  private:

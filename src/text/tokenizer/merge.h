@@ -88,6 +88,12 @@ void merge_by_heap(std::vector<Symbol>& s, const PairFn& pair) {
   std::erase_if(s, [](const Symbol& symbol) { return symbol.size == 0; });
 }
 
+// A thread keeps its symbols for the next piece, but not those of one enormous piece.
+inline void drop_if_large(std::vector<Symbol>& symbols) {
+  constexpr std::size_t kKept = 64 * 1024;
+  if (symbols.capacity() > kKept) std::vector<Symbol>().swap(symbols);
+}
+
 template <class PairFn>
 void merge_symbols(std::vector<Symbol>& s, const PairFn& pair) {
   if (s.size() > kScanLimit) return merge_by_heap(s, pair);

@@ -42,6 +42,7 @@ class SpmModel final : public TokenModel {
       else
         put_bytes(piece.substr(s.begin, s.size), ids);
     }
+    drop_if_large(symbols);
   }
 
  private:
