@@ -4,21 +4,25 @@
 #include <algorithm>
 
 #include "base/args.h"
+#include "base/file_reader.h"
 #include "base/status.h"
 
 namespace hearth {
 namespace {
 
+constexpr int kMaxDepth = 32;  // an alias may stand inside what it names
+
 // A plain scalar keeps its YAML type; a quoted one (tag "!") is text.
-Json to_json(const YAML::Node& node) {
+Json to_json(const YAML::Node& node, int depth = 0) {
+  if (depth > kMaxDepth) throw YAML::Exception(node.Mark(), "values are nested too deep");
   if (node.IsMap()) {
     Json out = Json::object();
-    for (const auto& pair : node) out[pair.first.as<std::string>()] = to_json(pair.second);
+    for (const auto& pair : node) out[pair.first.as<std::string>()] = to_json(pair.second, depth + 1);
     return out;
   }
   if (node.IsSequence()) {
     Json out = Json::array();
-    for (const auto& item : node) out.push_back(to_json(item));
+    for (const auto& item : node) out.push_back(to_json(item, depth + 1));
     return out;
   }
   if (node.IsNull() || !node.IsScalar()) return nullptr;
@@ -36,9 +40,9 @@ std::string as_word(const Json& value) { return value.is_string() ? value.get<st
 std::vector<std::string> config_words(const std::string& file) {
   YAML::Node root;
   try {
-    root = YAML::LoadFile(file);
-  } catch (const YAML::BadFile&) {
-    throw StartupError("cannot read the config file", file, "check the path given to --config", 2);
+    root = YAML::Load(read_text(file));
+  } catch (const StartupError& e) {
+    throw StartupError(e.what(), file, "check the path given to --config", 2);
   } catch (const YAML::Exception& e) {
     throw StartupError(std::string("the config file is no valid YAML: ") + e.what(), file,
                        "correct the line named above", 2);

@@ -22,7 +22,7 @@
 #include <variant>
 #include <vector>
 
-#include "checkpoint/file_reader.h"
+#include "base/file_reader.h"
 #include "quant/format.h"
 
 namespace hearth {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/file_reader.h"
 #include "base/status.h"
 #include "checkpoint/fp8_scales.h"
 #include "checkpoint/json_file.h"
@@ -46,13 +47,13 @@ class HfFolder final : public WeightSource {
  public:
   explicit HfFolder(const std::string& folder) : folder_(folder) {
     const std::string config_path = in("config.json");
-    if (!fs::exists(config_path)) {
+    if (!file_present(config_path)) {
       throw StartupError("expected a config.json in the folder, found none", config_path,
                          "give the folder of a Hugging Face checkpoint, or a .gguf file");
     }
     config_ = read_json_file(config_path);
     check_quantization_config(config_, config_path);
-    if (fs::exists(in("generation_config.json"))) generation_config_ = read_json_file(in("generation_config.json"));
+    if (file_present(in("generation_config.json"))) generation_config_ = read_json_file(in("generation_config.json"));
     open_files();
     for (std::size_t i = 0; i < tensors_.size(); ++i) by_name_.emplace(tensors_[i].name, i);
     check_fp8_scales(*this);
@@ -91,15 +92,17 @@ class HfFolder final : public WeightSource {
   }
 
   void open_files() {
-    if (fs::exists(in("model.safetensors"))) {
+    if (file_present(in("model.safetensors"))) {
       files_.emplace_back(in("model.safetensors"));
-    } else if (fs::exists(in(kIndexName))) {
+    } else if (file_present(in(kIndexName))) {
       open_shards();
     } else {
       std::vector<std::string> found;
-      for (const fs::directory_entry& e : fs::directory_iterator(folder_)) {
+      std::error_code error;
+      for (const fs::directory_entry& e : fs::directory_iterator(folder_, error)) {
         if (e.path().extension() == ".safetensors") found.push_back(e.path().string());
       }
+      if (error) throw StartupError("cannot read the folder: " + error.message(), folder_, "check its permissions");
       if (found.size() != 1) {
         throw StartupError(
             fmt::format("expected model.safetensors or {}, found {} .safetensors files", kIndexName, found.size()),
@@ -121,7 +124,7 @@ class HfFolder final : public WeightSource {
     for (const auto& [tensor, file] : index) names.insert(file);
     std::vector<std::string> missing;
     for (const std::string& name : names) {
-      if (!fs::exists(in(name))) missing.push_back(name);
+      if (!file_present(in(name))) missing.push_back(name);
     }
     if (!missing.empty()) {
       throw StartupError(fmt::format("the index names {} files: {} of them not found, the first is {}", names.size(),

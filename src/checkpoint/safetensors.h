@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "checkpoint/file_reader.h"
+#include "base/file_reader.h"
 #include "quant/format.h"
 
 namespace hearth {

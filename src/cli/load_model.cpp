@@ -6,13 +6,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "backend/cpu/cpu_ops.h"
 #include "backend/ref/ref_ops.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "checkpoint/hf_config.h"
+#include "checkpoint/json_file.h"
 #include "cli/progress.h"
 #include "cli/resolve_model.h"
 #include "engine/device_runner.h"
@@ -93,16 +93,7 @@ Json read_config(const std::string& option) {
   std::filesystem::path path(option);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) path /= "config.json";
-  std::ifstream in(path);
-  if (!in)
-    throw StartupError("cannot read the configuration", path.string(), "check the path given to --hf-config-path");
-  std::ostringstream text;
-  text << in.rdbuf();
-  Result<Json> parsed = parse_json(text.str());
-  if (!parsed || !parsed->is_object())
-    throw StartupError("the configuration is no JSON object", path.string(),
-                       "check the path given to --hf-config-path");
-  return *std::move(parsed);
+  return read_json_file(path.string());
 }
 
 // Overrides go where the language model's keys are: to text_config when it is there and the key is not at the top.

@@ -5,34 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <limits>
 
+#include "base/file_reader.h"
 #include "base/status.h"
 #include "checkpoint/gguf.h"
+#include "checkpoint/json_file.h"
 #include "cli/gguf_vocab.h"
 #include "cli/resolve_model.h"
 
 namespace hearth {
 namespace fs = std::filesystem;
 namespace {
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw StartupError("cannot read the file", path.string(), "check the path and its permissions");
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
-Json read_json(const fs::path& path) {
-  Result<Json> parsed = parse_json(read_file(path));
-  if (!parsed)
-    throw StartupError("the file is no valid JSON: " + parsed.status().message, path.string(), "fetch the file again");
-  if (!parsed->is_object())
-    throw StartupError("expected a JSON object, found something else", path.string(), "fetch the file again");
-  return *std::move(parsed);
-}
 
 bool is_gguf(const std::string& path) { return fs::path(path).extension() == ".gguf"; }
 
@@ -57,35 +41,43 @@ Json special_tokens(const Json& tokenizer_config, const Tokenizer& tokenizer) {
   return out;
 }
 
-// tokenizer_config's and chat_template.json's forms: a string, or a list of {name, template}.
-std::string template_text(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return {};
-  for (const Json& item : value)
-    if (item.is_object() && item.value("name", "") == "default") return item.value("template", "");
-  return {};
-}
-
 struct TemplateText {
   std::string text, from;
 };
 
-TemplateText folder_template(const fs::path& dir, const Json& tokenizer_config) {
-  std::error_code error;
-  if (fs::exists(dir / "chat_template.jinja", error))
-    return {read_file(dir / "chat_template.jinja"), (dir / "chat_template.jinja").string()};
-  if (fs::exists(dir / "chat_template.json", error)) {
-    const Json j = read_json(dir / "chat_template.json");
-    if (j.contains("chat_template")) return {template_text(j["chat_template"]), (dir / "chat_template.json").string()};
+// "chat_template" of tokenizer_config.json and chat_template.json: a string, or a list of {name, template}; null is none.
+TemplateText template_in(const Json& file, const std::string& from) {
+  const Json value = file.value("chat_template", Json());
+  if (value.is_null()) return {};
+  if (value.is_string()) return {value.get<std::string>(), from};
+  if (value.is_array()) {
+    for (const Json& item : value)
+      if (item.is_object() && item.value("name", Json()) == "default" && item.value("template", Json()).is_string())
+        return {item["template"].get<std::string>(), from};
   }
-  if (tokenizer_config.contains("chat_template"))
-    return {template_text(tokenizer_config["chat_template"]), (dir / "tokenizer_config.json").string()};
-  return {};
+  throw StartupError("expected a string, or a list of {name, template} with one named \"default\"",
+                     from + ": chat_template", "fetch the file again, or pass --chat-template");
+}
+
+TemplateText template_file(std::string text, const std::string& path) {
+  TemplateText file{std::move(text), path};
+  if (file.text.find_first_not_of(" \t\r\n") == std::string::npos)
+    throw StartupError("the chat template is empty", path, "fetch the file again, or remove it");
+  return file;
+}
+
+TemplateText folder_template(const std::string& dir, const Json& tokenizer_config) {
+  const std::string jinja = dir + "/chat_template.jinja";
+  if (file_present(jinja)) return template_file(FileReader(jinja).text(), jinja);
+  const std::string json = dir + "/chat_template.json";
+  if (file_present(json))
+    if (TemplateText found = template_in(read_json_file(json), json); !found.from.empty()) return found;
+  return template_in(tokenizer_config, dir + "/tokenizer_config.json");
 }
 
 TemplateText given_template(const std::string& option) {
   std::error_code error;
-  if (fs::is_regular_file(option, error)) return {read_file(option), option};
+  if (fs::exists(option, error)) return template_file(read_text(option), option);
   if (option.find("{{") != std::string::npos || option.find("{%") != std::string::npos)
     return {option, "--chat-template"};
   throw StartupError("'" + option + "' is neither a file nor a Jinja template", "--chat-template",
@@ -96,7 +88,7 @@ void add_id(std::vector<std::int32_t>& ids, std::int32_t id) {
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
 }
 
-ModelText read_text(const std::string& path, const std::string& chat_template) {
+ModelText model_text(const std::string& path, const std::string& chat_template) {
   ModelText out;
   Json config = Json::object();
   TemplateText text;
@@ -106,13 +98,11 @@ ModelText read_text(const std::string& path, const std::string& chat_template) {
     const GgufVocab vocab = read_gguf_vocab(file);
     out.tokenizer = make_tokenizer(vocab);
     if (vocab.eot) out.end_tokens.push_back(*vocab.eot);
-    text = {file.get_string("tokenizer.chat_template").value_or(""), path};
+    if (chat_template.empty()) text = {file.get_string("tokenizer.chat_template").value_or(""), path};
   } else {
-    const fs::path dir(path);
     out.tokenizer = load_tokenizer(path);
-    std::error_code error;
-    if (fs::exists(dir / "tokenizer_config.json", error)) config = read_json(dir / "tokenizer_config.json");
-    text = folder_template(dir, config);
+    if (file_present(path + "/tokenizer_config.json")) config = read_json_file(path + "/tokenizer_config.json");
+    if (chat_template.empty()) text = folder_template(path, config);
   }
   if (!chat_template.empty()) text = given_template(chat_template);
   if (auto eos = out.tokenizer->eos_id()) add_id(out.end_tokens, *eos);
@@ -152,7 +142,7 @@ std::shared_ptr<const Tokenizer> load_tokenizer_at(const std::string& path) {
 
 ModelText load_text(const std::string& path, const LoadOptions& options) {
   const std::int64_t before = heap_bytes();
-  ModelText out = read_text(path, options.chat_template);
+  ModelText out = model_text(path, options.chat_template);
   if (!options.tokenizer.empty()) {
     out.tokenizer_from = resolve_tokenizer(options.tokenizer, options.tokenizer_revision, options.cache_dir);
     out.tokenizer = load_tokenizer_at(out.tokenizer_from);
@@ -172,7 +162,7 @@ SamplingDefaults sampling_defaults(const Json& model_config, const std::string& 
   if (option != "auto" && option != "vllm") {
     const fs::path p(option);
     std::error_code error;
-    model = read_json(fs::is_directory(p, error) ? p / "generation_config.json" : p);
+    model = read_json_file((fs::is_directory(p, error) ? p / "generation_config.json" : p).string());
   }
   if (option != "vllm") source = model;
   for (const auto& [key, value] : overrides.items()) source[key] = value;
@@ -187,11 +177,13 @@ SamplingDefaults sampling_defaults(const Json& model_config, const std::string& 
   const Json& eos = overrides.contains("eos_token_id") ? overrides["eos_token_id"]
                     : model.contains("eos_token_id")   ? model["eos_token_id"]
                                                        : Json();
-  if (eos.is_number_integer())
-    add_id(out.end_tokens, eos.get<std::int32_t>());
-  else if (eos.is_array())
-    for (const Json& id : eos)
-      if (id.is_number_integer()) add_id(out.end_tokens, id.get<std::int32_t>());
+  if (eos.is_null()) return out;
+  for (const Json& id : eos.is_array() ? eos : Json::array({eos})) {
+    if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<std::int32_t>::max())
+      throw StartupError("eos_token_id must be a token id or a list of them, found " + eos.dump(), "generation config",
+                         "correct it, or pass --override-generation-config.eos_token_id");
+    add_id(out.end_tokens, id.get<std::int32_t>());
+  }
   return out;
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "base/args.h"
+#include "base/file_reader.h"
 #include "base/status.h"
 
 namespace hearth {
@@ -16,8 +16,8 @@ bool is_gguf(const fs::path& p) { return p.extension() == ".gguf"; }
 
 // marker: the file that makes a folder one of ours.
 std::string in_folder(const fs::path& dir, const char* marker) {
+  if (file_present((dir / marker).string())) return dir.string();
   std::error_code error;
-  if (fs::exists(dir / marker, error)) return dir.string();
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(dir, error))
     if (is_gguf(entry.path()) && !entry.path().filename().string().starts_with("mmproj"))
@@ -48,13 +48,17 @@ std::string in_cache(const std::string& id, const std::string& revision, const s
     folder.replace(at, 1, "--");
   const fs::path root = fs::path(cache_dir) / folder;
   std::error_code error;
-  if (!fs::exists(root, error))
+  if (!file_present(root.string()))
     throw StartupError(
         "'" + id + "' is neither a path nor in the hub cache", cache_dir,
         "give a folder or a .gguf file; downloading is not offered yet, so fetch the model with another tool first");
   std::string commit = revision;
-  std::ifstream ref(root / "refs" / revision);
-  if (ref) std::getline(ref, commit);
+  if (const fs::path ref = root / "refs" / revision; fs::is_regular_file(ref, error)) {
+    commit = FileReader(ref.string()).text(4096);
+    commit.resize(std::min(commit.size(), commit.find_first_of(" \r\n")));
+    if (commit.empty())
+      throw StartupError("expected a commit, found an empty file", ref.string(), "fetch the model again");
+  }
   const fs::path snapshot = root / "snapshots" / commit;
   if (!fs::is_directory(snapshot, error)) {
     std::string list;
@@ -70,7 +74,7 @@ std::string resolve(const std::string& model, const std::string& revision, const
                     const char* marker) {
   std::error_code error;
   if (fs::is_directory(model, error)) return in_folder(model, marker);
-  if (fs::exists(model, error)) {
+  if (file_present(model)) {
     if (is_gguf(model)) return model;
     throw StartupError("the file is no .gguf file", model,
                        std::string("give a folder with ") + marker + ", or a .gguf file");

@@ -1,5 +1,6 @@
 """A broken checkpoint, flag or environment ends the start with one plain message: what was found, expected, and to do."""
 import json
+import os
 import shutil
 import socket
 import struct
@@ -151,6 +152,52 @@ def test_broken_json_file(dense, name):
     refused(start(dense), name)
 
 
+MODEL_FILES = ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
+               "model.safetensors.index.json", "model-00001-of-00002.safetensors"]
+
+
+@pytest.mark.parametrize("kind", ["link to nothing", "link in a circle", "folder", "pipe"])
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_file_that_is_there_and_cannot_be_read(dense, name, kind):
+    path = dense / name
+    path.unlink()
+    if kind == "link to nothing":
+        path.symlink_to("../../blobs/0123")  # an incomplete hub cache looks like this
+    elif kind == "link in a circle":
+        path.symlink_to(name)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        os.mkfifo(path)
+    words = {"link to nothing": ["blobs/0123", "fetch the file again"], "link in a circle": ["levels of symbolic links"],
+             "folder": ["found a folder"], "pipe": ["expected a regular file"]}[kind]
+    refused(start(dense, "--dry-run"), name, *words)
+
+
+@pytest.mark.parametrize("name", MODEL_FILES)
+def test_empty_file(dense, name):
+    (dense / name).write_bytes(b"")
+    refused(start(dense, "--dry-run"), name)
+
+
+@pytest.mark.parametrize("template", [5, {}, [{"name": 5, "template": "x"}], [{"name": "default", "template": 5}]])
+def test_chat_template_of_another_type(dense, template):
+    (dense / "chat_template.jinja").unlink()
+    config = json.loads((dense / "tokenizer_config.json").read_text())
+    config["chat_template"] = template
+    (dense / "tokenizer_config.json").write_text(json.dumps(config))
+    refused(start(dense, "--dry-run"), "tokenizer_config.json", "chat_template", "default")
+    refused(start(dense, "--dry-run", "--chat-template", dense), str(dense), "directory")
+
+
+@pytest.mark.parametrize("eos", ["x", 1.5, -1, 2**40, [3, "x"]])
+def test_end_token_of_another_type(dense, eos):
+    config = json.loads((dense / "generation_config.json").read_text())
+    config["eos_token_id"] = eos
+    (dense / "generation_config.json").write_text(json.dumps(config))
+    refused(start(dense), "eos_token_id")
+
+
 def test_missing_config(dense):
     (dense / "config.json").unlink()
     refused(start(dense), "config.json")
@@ -181,8 +228,6 @@ def test_missing_folder(tmp_path):
 
 
 def test_hub_id_that_is_not_in_the_cache(tmp_path):
-    import os
-
     refused(start("someone/some-model", env={**os.environ, "HF_HUB_CACHE": str(tmp_path)}), "someone/some-model", str(tmp_path))
 
 

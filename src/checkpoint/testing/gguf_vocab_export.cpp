@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <map>
 
-#include "checkpoint/file_reader.h"
+#include "base/file_reader.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/json_file.h"
 

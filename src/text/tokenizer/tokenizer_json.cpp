@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <unordered_map>
 
+#include "base/file_reader.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "text/tokenizer/byte_alphabet.h"
@@ -215,14 +213,6 @@ class Loader {
   std::unordered_map<std::int32_t, std::size_t> added_at_;  // id → place in parts_.added
 };
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in || in.bad()) throw StartupError("tokenizer: the file can't be read", path.string(), "check its permissions");
-  return std::move(text).str();
-}
-
 }  // namespace
 
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view tokenizer_json, std::string_view config,
@@ -231,15 +221,16 @@ std::unique_ptr<Tokenizer> make_tokenizer(std::string_view tokenizer_json, std::
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& dir) {
-  const std::filesystem::path folder(dir);
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(folder / "tokenizer.json", ignored))
-    throw StartupError("tokenizer: tokenizer.json is missing", (folder / "tokenizer.json").string(),
+  const std::string file = dir + "/tokenizer.json", config_file = dir + "/tokenizer_config.json";
+  if (!file_present(file))
+    throw StartupError("tokenizer: tokenizer.json is missing", file,
                        "the model's folder must hold tokenizer.json; vocab files of other formats are not read");
-  const std::string text = read_file(folder / "tokenizer.json");
+  const std::string text = FileReader(file).text();
   std::string config;
-  if (std::filesystem::is_regular_file(folder / "tokenizer_config.json", ignored))
-    config = read_file(folder / "tokenizer_config.json");
+  if (file_present(config_file)) {
+    config = FileReader(config_file).text();
+    if (config.empty()) throw StartupError("tokenizer: the file is empty", config_file, "fetch it again");
+  }
   return make_tokenizer(text, config, dir);
 }
 
