@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
+#include <system_error>
 
 #include "base/check.h"
+#include "base/status.h"
 
 namespace hearth {
 namespace {
@@ -46,10 +49,18 @@ std::int64_t part_begin(std::int64_t n, int part, int parts) { return n * part /
 
 ThreadPool::ThreadPool(int num_threads)
     : size_(std::max(1, num_threads)), parts_(std::make_unique<Part[]>(static_cast<std::size_t>(size_))) {
-  for (int i = 1; i < size_; ++i) threads_.emplace_back([this, i] { loop(i); });
+  try {
+    for (int i = 1; i < size_; ++i) threads_.emplace_back([this, i] { loop(i); });
+  } catch (const std::system_error&) {
+    close();
+    throw StartupError("cannot start " + std::to_string(size_) + " threads: the system gives no more of them",
+                       "--threads", "lower --threads, or allow more: ulimit -u");
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { close(); }
+
+void ThreadPool::close() {
   stop_.store(true);
   round_.fetch_add(1);
   round_.notify_all();

@@ -10,6 +10,7 @@
 // Waits     a thread without work spins for kSpin, then sleeps; so does the caller once all items are taken. An idle pool
 //           uses no processor time.
 // Limits    n < 2^31.
+// Errors    StartupError when the system gives no more threads.
 #pragma once
 
 #include <atomic>
@@ -47,6 +48,7 @@ class ThreadPool {
     std::atomic<std::uint64_t> next{0};  // round << 32 | next item of this part
   };
 
+  void close();
   void run_shared(std::int64_t n, Call call, void* body);
   void work(std::uint32_t round, int worker);
   void loop(int worker);

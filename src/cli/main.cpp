@@ -1,6 +1,12 @@
-// main — finds the verb, runs it, and turns a StartupError into three plain lines.
+// main — finds the verb, runs it, and turns whatever ends it early into plain lines: what, where, what to try.
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -8,6 +14,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/command_def.h"
+#include "cli/standard_streams.h"
 
 namespace {
 
@@ -20,16 +27,33 @@ void print_usage(std::FILE* out) {
 }
 
 void set_level_from_environment() {
-  const std::string level = env_value("VLLM_LOGGING_LEVEL").value_or("INFO");
+  std::string level = env_value("VLLM_LOGGING_LEVEL").value_or("INFO");
+  std::transform(level.begin(), level.end(), level.begin(), [](unsigned char c) { return std::toupper(c); });
   if (level == "DEBUG")
     set_log_level(LogLevel::debug);
   else if (level == "WARNING" || level == "WARN")
     set_log_level(LogLevel::warning);
   else if (level == "ERROR" || level == "CRITICAL")
     set_log_level(LogLevel::error);
+  else if (level != "INFO")
+    throw StartupError("VLLM_LOGGING_LEVEL='" + level + "' is no level", "environment",
+                       "DEBUG, INFO, WARNING, ERROR or CRITICAL", 2);
+}
+
+int print_error(const StartupError& e) {
+  if (e.exit_code() == 2) std::fputs("usage: hearth COMMAND [options]    (hearth COMMAND --help says more)\n", stderr);
+  std::fprintf(stderr, "hearth: error: %s\n", e.what());
+  if (!e.where().empty()) std::fprintf(stderr, "  where: %s\n", e.where().c_str());
+  if (!e.hint().empty()) std::fprintf(stderr, "  try:   %s\n", e.hint().c_str());
+  return e.exit_code();
 }
 
 int run(std::vector<std::string> args) {
+  if (args.empty() || args[0] == "--help" || args[0] == "-h" || (args[0] == "help" && args.size() == 1)) {
+    print_usage(args.empty() ? stderr : stdout);
+    return args.empty() ? 2 : 0;
+  }
+  if (args[0] == "help") args = {args[1], "--help"};
   // Argument lists of `python -m vllm.entrypoints.openai.api_server` begin with an option: they mean `serve`.
   if (args[0].starts_with("--") && args[0] != "--version") args.insert(args.begin(), "serve");
   for (const CommandDef* c : all_commands())
@@ -50,20 +74,23 @@ int run(std::vector<std::string> args) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::vector<std::string> args(argv + 1, argv + argc);
-  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
-    print_usage(args.empty() ? stderr : stdout);
-    return args.empty() ? 2 : 0;
-  }
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is a failed write
+  fill_standard_streams();
   try {
     set_level_from_environment();
-    return run(args);
+    const int code = run({argv + 1, argv + argc});
+    flush_output();
+    return code;
   } catch (const StartupError& e) {
-    if (e.exit_code() == 2)
-      std::fputs("usage: hearth COMMAND [options]    (hearth COMMAND --help says more)\n", stderr);
-    std::fprintf(stderr, "hearth: error: %s\n", e.what());
-    if (!e.where().empty()) std::fprintf(stderr, "  where: %s\n", e.where().c_str());
-    if (!e.hint().empty()) std::fprintf(stderr, "  try:   %s\n", e.hint().c_str());
-    return e.exit_code();
+    return print_error(e);
+  } catch (const std::bad_alloc&) {
+    return print_error({"the system gives no more memory", {}, "lower --max-model-len, or lift the limit (ulimit -v)"});
+  } catch (const std::exception& e) {
+    const std::string what = e.what();
+    return print_error({what,
+                        {},
+                        what.find(std::strerror(EMFILE)) != std::string::npos
+                            ? "allow more open files: ulimit -n 4096"
+                            : "this message says too little: please report it with the command line"});
   }
 }

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 
@@ -18,6 +20,7 @@
 #include "cli/engine_bench.h"
 #include "cli/load_model.h"
 #include "cli/progress.h"
+#include "cli/standard_streams.h"
 #include "cli/verb_args.h"
 
 namespace hearth {
@@ -68,7 +71,8 @@ double weight_bytes_a_step(const OpenedModel& model, int batch) {
 }
 
 int run(const std::vector<std::string>& words) {
-  if (words.empty() || words[0] != "engine")
+  const bool help = !words.empty() && (words[0] == "--help" || words[0] == "-h");
+  if (!help && (words.empty() || words[0] != "engine"))
     throw StartupError(words.empty() ? "no benchmark is named" : "'" + words[0] + "' is no benchmark", "command line",
                        "hearth bench engine MODEL", 2);
   auto v = read_verb_args(
@@ -80,7 +84,7 @@ int run(const std::vector<std::string>& words) {
        {{"threads-list", Arity::many}, "measure with each of these numbers of threads [--threads]"},
        {{"repeats", Arity::value}, "measured runs of each case [3]"},
        {{"json", Arity::value}, "append one JSON line a case to this file; - prints them instead of the table"}},
-      {words.begin() + 1, words.end()});
+      {words.begin() + (help ? 0 : 1), words.end()});
   if (!v) return 0;
   LoadOptions& load = v->load;
   const std::vector<int> prompts = int_list(v->args, "prompt-tokens", {512}),
@@ -110,7 +114,8 @@ int run(const std::vector<std::string>& words) {
   if (json == "-")
     lines = stdout;
   else if (!json.empty() && !(lines = std::fopen(json.c_str(), "a")))
-    throw StartupError("cannot write the results", json, "check the path given to --json");
+    throw StartupError(std::string("cannot write the results: ") + std::strerror(errno), json,
+                       "check the path given to --json");
   const bool table = lines != stdout;
   std::string command = "hearth bench";
   for (const std::string& w : words) command += " " + w;
@@ -156,7 +161,7 @@ int run(const std::vector<std::string>& words) {
           std::printf(" %12.1f %10.2f %10.2f %5.0f%%", bytes / (1 << 20), rate / 1e9, bandwidth / 1e9,
                       100 * rate / bandwidth);
         std::printf("\n");
-        std::fflush(stdout);
+        flush_output();
       }
       if (!lines) continue;
       Json j{{"test", name},         {"tok_s", speed.median}, {"tok_s_min", speed.min}, {"tok_s_max", speed.max},
@@ -178,7 +183,10 @@ int run(const std::vector<std::string>& words) {
       j["command"] = command;
       j["time"] = static_cast<std::int64_t>(std::time(nullptr));
       std::fprintf(lines, "%s\n", dump_json(j).c_str());
-      std::fflush(lines);
+      if (lines == stdout)
+        flush_output();
+      else if (std::fflush(lines) != 0)
+        throw StartupError(std::string("cannot write the results: ") + std::strerror(errno), json, "check the disk");
     }
   }
   if (lines && lines != stdout) std::fclose(lines);

@@ -15,6 +15,7 @@
 #include "cli/load_text.h"
 #include "cli/progress.h"
 #include "cli/serve_options.h"
+#include "cli/standard_streams.h"
 #include "server/http/http_server.h"
 #include "tensor/tensor.h"
 
@@ -57,7 +58,7 @@ void stop_while_loading(int number) {
 int run(const std::vector<std::string>& args) {
   const ServeOptions o = read_serve_options(args);
   if (o.help) {
-    std::fputs(o.help->c_str(), stdout);
+    print_now(*o.help);
     return 0;
   }
   struct sigaction stop {};

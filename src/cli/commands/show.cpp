@@ -6,6 +6,7 @@
 #include "cli/command_def.h"
 #include "cli/load_model.h"
 #include "cli/load_text.h"
+#include "cli/standard_streams.h"
 #include "cli/verb_args.h"
 #include "tensor/tensor.h"
 
@@ -23,7 +24,7 @@ int run(const std::vector<std::string>& words) {
   OpenedModel model = open_model(v->load);
   const ModelText text = load_text(model.path, v->load);
   if (v->args.on("template")) {
-    if (text.chat_template) std::fputs(text.chat_template->source().c_str(), stdout);
+    if (text.chat_template) print_now(text.chat_template->source());
     return 0;
   }
   const ModelInfo& info = model.info;

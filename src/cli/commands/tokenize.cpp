@@ -4,20 +4,17 @@
 
 #include <charconv>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
 #include "base/json.h"
 #include "base/status.h"
 #include "cli/command_def.h"
 #include "cli/load_text.h"
 #include "cli/resolve_model.h"
+#include "cli/standard_streams.h"
 #include "cli/verb_args.h"
 
 namespace hearth {
 namespace {
-
-std::string all_of_stdin() { return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}; }
 
 std::vector<std::int32_t> ids_in(const std::string& text, std::int32_t vocab_size) {
   std::vector<std::int32_t> ids;
@@ -57,11 +54,11 @@ int run(const std::vector<std::string>& words) {
 
   std::string text;
   for (const std::string& word : v->rest) text += (text.empty() ? "" : " ") + word;
-  if (v->rest.empty() || text == "-") text = all_of_stdin();
+  if (v->rest.empty() || text == "-") text = read_standard_input();
 
   if (v->args.on("detokenize")) {
     const std::string out = tokenizer->decode(ids_in(text, tokenizer->vocab_size()), false);
-    std::fwrite(out.data(), 1, out.size(), stdout);
+    print_now(out);
     if (isatty(STDOUT_FILENO)) std::fputc('\n', stdout);
     return 0;
   }
