@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kHistoryLines = 1000;
 constexpr int kPollMs = 50;
-constexpr wchar_t kKillLine = 0x15;  // Ctrl-U
 volatile std::sig_atomic_t g_interrupted = 0;
 
 void on_interrupt(int) { g_interrupted = 1; }
@@ -36,15 +35,11 @@ struct LineEditor::Impl {
     return const_cast<char*>(static_cast<Impl*>(self)->prompt);
   }
 
-  // One character. Ctrl-C becomes "kill the line".
+  // One character; none after Ctrl-C.
   static int next_char(EditLine*, wchar_t* out) {
     std::mbstate_t state{};
     while (true) {
-      if (g_interrupted) {
-        g_interrupted = 0;
-        *out = kKillLine;
-        return 1;
-      }
+      if (g_interrupted) return 0;
       // The signal may have gone to another thread: look at the flag, too, before waiting and before taking what came.
       pollfd input{STDIN_FILENO, POLLIN, 0};
       const int ready = ::poll(&input, 1, kPollMs);
@@ -89,13 +84,12 @@ LineEditor::~LineEditor() {
   el_end(impl_->el);
 }
 
-std::optional<std::string> LineEditor::read(const char* prompt) {
+LineEnd LineEditor::read(const char* prompt, std::string& line) {
+  line.clear();
   if (!impl_->el) {
-    std::string line;
     int c = 0;
     while ((c = std::getchar()) != EOF && c != '\n') line += static_cast<char>(c);
-    if (c == EOF && line.empty()) return std::nullopt;
-    return line;
+    return c == EOF && line.empty() ? LineEnd::end_of_input : LineEnd::enter;
   }
   impl_->prompt = prompt;
   struct sigaction ours {
@@ -103,13 +97,17 @@ std::optional<std::string> LineEditor::read(const char* prompt) {
   ours.sa_handler = on_interrupt;
   sigaction(SIGINT, &ours, &before);
   int length = 0;
-  const char* line = el_gets(impl_->el, &length);
+  const char* text = el_gets(impl_->el, &length);
   sigaction(SIGINT, &before, nullptr);
-  g_interrupted = 0;
-  if (!line || length <= 0) return std::nullopt;
-  std::string out(line, static_cast<std::size_t>(length));
-  while (!out.empty() && (out.back() == '\n' || out.back() == '\r')) out.pop_back();
-  return out;
+  if (g_interrupted) {
+    g_interrupted = 0;
+    std::fputs("\n", stdout);
+    return LineEnd::interrupt;
+  }
+  if (!text || length <= 0) return LineEnd::end_of_input;
+  line.assign(text, static_cast<std::size_t>(length));
+  while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
+  return LineEnd::enter;
 }
 
 void LineEditor::remember(const std::string& line) {

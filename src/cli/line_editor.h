@@ -1,14 +1,19 @@
 // line_editor.h — lines from a terminal, with editing and history; or plain lines from a pipe.
 //
 // Owns      the terminal's state while a line is being edited.
-// Threads   one, the caller's. Ctrl-C at the prompt clears the line.
+// Threads   one, the caller's.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace hearth {
+
+enum class LineEnd {
+  enter,
+  interrupt,     // Ctrl-C: what was typed is dropped
+  end_of_input,  // Ctrl-D on an empty line
+};
 
 class LineEditor {
  public:
@@ -16,8 +21,7 @@ class LineEditor {
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
 
-  // Nothing at the end of input (Ctrl-D on an empty line).
-  std::optional<std::string> read(const char* prompt);
+  LineEnd read(const char* prompt, std::string& line);
   void remember(const std::string& line);
 
  private:

@@ -8,7 +8,6 @@
 #include <deque>
 #include <mutex>
 
-#include "base/clock.h"
 #include "text/detokenizer.h"
 #include "text/stop_strings.h"
 
@@ -24,10 +23,11 @@ class Queue final : public OutputSink {
     }
     ready_.notify_one();
   }
-  void on_done(const RequestTimes&, int, int) override {
+  void on_done(const RequestTimes& times, int, int) override {
     {
       std::lock_guard lock(mutex_);
       done_ = true;
+      times_ = times;
     }
     ready_.notify_one();
   }
@@ -42,12 +42,18 @@ class Queue final : public OutputSink {
     }
     return got || !done_;
   }
+  // When nothing more will come.
+  RequestTimes times() {
+    std::lock_guard lock(mutex_);
+    return times_;
+  }
 
  private:
   std::mutex mutex_;
   std::condition_variable ready_;
   std::deque<ChoiceOutput> outputs_;
   bool done_ = false;
+  RequestTimes times_;
 };
 
 struct NumberParameter {
@@ -136,8 +142,6 @@ Generated generate(Engine& engine, const Tokenizer& tokenizer, std::vector<std::
   }
   StopStrings stop(stops, false);
   Detokenizer detokenizer(tokenizer, true);
-  const SteadyClock clock;
-  const double begin = clock.now_seconds();
   const std::string id = request.id;
   out.error = engine.submit(std::move(request));
   if (!out.error.ok()) {
@@ -153,7 +157,7 @@ Generated generate(Engine& engine, const Tokenizer& tokenizer, std::vector<std::
     }
     if (!got || ended) continue;
     for (const TokenOutput& token : piece.tokens) {
-      if (out.num_tokens++ == 0) out.first_token_seconds = clock.now_seconds() - begin;
+      ++out.num_tokens;
       if (std::find(eos_token_ids.begin(), eos_token_ids.end(), token.token) != eos_token_ids.end()) continue;
       const std::string text = stop.push(detokenizer.push(token.token));
       if (!text.empty()) on_text(text);
@@ -172,7 +176,11 @@ Generated generate(Engine& engine, const Tokenizer& tokenizer, std::vector<std::
       if (!text.empty()) on_text(text);
     }
   }
-  out.seconds = clock.now_seconds() - begin;
+  if (out.num_tokens > 0) {
+    const RequestTimes times = queue->times();
+    out.prompt_seconds = times.first_token - times.first_scheduled;
+    out.answer_seconds = times.last_token - times.first_token;
+  }
   return out;
 }
 

@@ -20,8 +20,8 @@ struct Generated {
   Status error;
   int num_prompt_tokens = 0;
   int num_tokens = 0;
-  double seconds = 0;              // all of it
-  double first_token_seconds = 0;  // until the first token
+  // As the engine computed them, not as they were read: from its first step to the first token, and on to the last.
+  double prompt_seconds = 0, answer_seconds = 0;
 };
 
 // parameters: temperature, top_p, top_k, min_p, repetition_penalty, presence_penalty, frequency_penalty, seed,

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -30,8 +31,9 @@ def test_help_and_version():
     assert "--max-model-len" in hearth("serve", "--help").stdout
     assert "--swap-space" in hearth("serve", "--help=all").stdout
     assert "--ssl-keyfile" in hearth("serve", "--help=ssl").stdout
-    for verb in ("run", "show", "tokenize"):
-        assert "usage: hearth " + verb in hearth(verb, "--help").stdout
+    for verb in ("run", "show", "tokenize", "bench", "docs"):
+        for line in ([verb, "--help"], [verb, "-h"], ["help", verb]):
+            assert "usage: hearth " + verb in hearth(*line).stdout
 
 
 @pytest.mark.parametrize("args, words", [
@@ -82,6 +84,76 @@ def test_run_answers_a_pipe():
     result = hearth("run", TINY_DENSE, "--override-generation-config.temperature", "0", "--verbose", input="Hello!")
     assert REPLY in result.stdout and "tok/s" in result.stderr
     assert "nothing to answer" in hearth("run", TINY_DENSE, input="", code=2).stderr
+
+
+RUN_SMALL = [str(HEARTH), "run", str(TINY_DENSE), "--max-model-len", "64", "--num-gpu-blocks-override", "40"]
+
+
+def shell(redirection, *command, limit="true"):
+    """The command with a redirection, as a shell or a service manager sets it up."""
+    return subprocess.run(["bash", "-c", f'{limit}; exec "$@" {redirection}', "bash", *map(str, command)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=120)
+
+
+def test_closed_standard_input_is_empty_and_not_the_model():
+    result = shell("<&-", *RUN_SMALL, "Hello!", "--override-generation-config.temperature", "0")
+    assert result.returncode == 0 and REPLY in result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("redirection, reason", [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")])
+def test_output_that_cannot_be_written_is_an_error(redirection, reason):
+    for command in ([*RUN_SMALL, "Hello!"], [HEARTH, "show", TINY_DENSE], [HEARTH, "tokenize", TINY_DENSE, "Hello!"],
+                    [HEARTH, "--version"], [HEARTH, "--help"], [HEARTH, "serve", "--help=all"], [HEARTH, "docs", "flags"]):
+        result = shell(redirection, *command)
+        assert result.returncode == 1 and "cannot write the output" in result.stderr and reason in result.stderr, (command, result)
+
+
+def test_bench_results_that_cannot_be_written_are_an_error():
+    result = hearth("bench", "engine", TINY_DENSE, "-p", "8", "-g", "2", "--repeats", "1", "--json", "/dev/full", code=1)
+    assert "cannot write the results: No space left on device" in result.stderr
+
+
+def test_reader_that_leaves_ends_the_answer():
+    # The tiny model would go on to the end of its context.
+    command = [str(HEARTH), "run", str(TINY_MOE), "Hello!", "--override-generation-config", '{"temperature": 50, "eos_token_id": null}']
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.read(1)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == -signal.SIGPIPE
+
+
+def test_input_that_cannot_be_read_is_an_error():
+    for command in (RUN_SMALL, [HEARTH, "tokenize", TINY_DENSE, "-"]):
+        result = shell("</", *command)
+        assert result.returncode == 1 and "cannot read the input: Is a directory" in result.stderr, result
+
+
+@pytest.mark.parametrize("files", range(3, 14))
+def test_too_few_open_files_are_named(files):
+    command = [HEARTH, "serve", TINY_DENSE, "--max-model-len", "64", "--num-gpu-blocks-override", "40", "--port", "0"]
+    result = shell("", "timeout", "3", *command, limit=f"ulimit -n {files}")
+    assert result.returncode in (0, 1, 124, 127), result
+    assert "terminate called" not in result.stderr
+    if result.returncode == 1:
+        assert "oo many open files" in result.stderr or "cannot open shared object" in result.stderr, result
+
+
+def test_speed_of_a_short_answer_is_the_engine_s():
+    text = hearth("run", TINY_DENSE, "--override-generation-config.temperature", "0", "--verbose", input="Hello!").stderr
+    speeds = [float(s) for s in re.findall(r"\(([\d.]+) tok/s\)", text)]
+    assert len(speeds) == 2 and all(0 < s < 50000 for s in speeds), text
+
+
+def test_model_without_a_chat_template_says_so(tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(TINY_DENSE, folder)
+    (folder / "chat_template.jinja").unlink()
+    assert "no chat template" in hearth("run", folder, "Hello!", "--max-model-len", "64").stderr
+
+
+def test_unknown_log_level():
+    assert "LOUD" in hearth("show", TINY_DENSE, env={"VLLM_LOGGING_LEVEL": "loud"}, code=2).stderr
 
 
 class Terminal:
@@ -189,6 +261,22 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(home):
     t.send("half a line\x03")
     t.send("/show system\r")
     t.wait_for("There is no system message.")
+    t.send("/bye\r")
+    assert t.end() == 0
+
+
+def test_ctrl_c_leaves_an_open_multi_line_text(home):
+    t = Terminal("run", TINY_DENSE, "--max-model-len", "512", env=home)
+    t.wait_for(">>> ")
+    t.send('"""never closed\r')
+    t.wait_for("... ")
+    t.send("more\x03")
+    t.wait_for(">>> ", 10)
+    t.send("/show messages\r")
+    t.wait_for("[]")
+    t.send("/show system\r")
+    t.wait_for("There is no system message.")
+    t.wait_for(">>> ")
     t.send("/bye\r")
     assert t.end() == 0
 

@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 
 #include "base/args.h"
 #include "base/log.h"
@@ -17,6 +16,7 @@
 #include "cli/line_editor.h"
 #include "cli/load_model.h"
 #include "cli/progress.h"
+#include "cli/standard_streams.h"
 #include "cli/verb_args.h"
 
 namespace hearth {
@@ -33,7 +33,7 @@ constexpr const char* kHelp =
     "  /clear                      forget the conversation\n"
     "  /bye                        leave (or Ctrl-D)\n"
     "  \"\"\"                         begins and ends a text of several lines\n"
-    "  Ctrl-C                      stops the answer\n";
+    "  Ctrl-C                      stops the answer, or drops what is typed\n";
 
 std::string history_file() {
   const auto home = env_value("HOME");
@@ -44,27 +44,20 @@ std::string history_file() {
   return error ? std::string() : (dir / "history").string();
 }
 
-void print_text(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
 // Says text and prints the answer. False when it failed.
 bool answer(ChatSession& chat, const std::string& text, bool verbose) {
   g_interrupted = false;
-  const Generated g = chat.say(text, print_text);
-  std::fputs(isatty(STDOUT_FILENO) ? "\n\n" : "\n", stdout);
-  std::fflush(stdout);
+  const Generated g = chat.say(text, print_now);
+  print_now(isatty(STDOUT_FILENO) ? "\n\n" : "\n");
   if (g.finish == FinishReason::error) {
     std::fprintf(stderr, "hearth: error: %s\n", g.error.message.c_str());
     return false;
   }
   if (verbose) {
-    const double after = g.seconds - g.first_token_seconds;
-    std::fprintf(stderr, "prompt %d tokens in %.2f s (%.1f tok/s); answer %d tokens in %.2f s (%.1f tok/s)\n",
-                 g.num_prompt_tokens, g.first_token_seconds,
-                 g.first_token_seconds > 0 ? g.num_prompt_tokens / g.first_token_seconds : 0.0, g.num_tokens, after,
-                 after > 0 ? (g.num_tokens - 1) / after : 0.0);
+    const auto rate = [](int tokens, double seconds) { return seconds > 0 ? tokens / seconds : 0.0; };
+    std::fprintf(stderr, "prompt %d tokens in %.3f s (%.1f tok/s); answer %d tokens in %.3f s (%.1f tok/s)\n",
+                 g.num_prompt_tokens, g.prompt_seconds, rate(g.num_prompt_tokens, g.prompt_seconds), g.num_tokens,
+                 g.answer_seconds, rate(std::max(0, g.num_tokens - 1), g.answer_seconds));
   }
   return true;
 }
@@ -93,13 +86,16 @@ class Conversation {
 
   void loop() {
     LineEditor editor(history_file());
-    while (true) {
-      std::optional<std::string> line = editor.read(">>> ");
-      if (!line) break;
-      if (line->find_first_not_of(" \t") == std::string::npos) continue;
-      std::string text = *line;
-      if (text.starts_with("\"\"\"") && !read_more(editor, text)) break;
-      editor.remember(*line);
+    std::string line;
+    for (LineEnd end = editor.read(">>> ", line); end != LineEnd::end_of_input; end = editor.read(">>> ", line)) {
+      if (end == LineEnd::interrupt || line.find_first_not_of(" \t") == std::string::npos) continue;
+      std::string text = line;
+      if (text.starts_with("\"\"\"")) {
+        end = read_more(editor, text);
+        if (end == LineEnd::interrupt) continue;
+        if (end == LineEnd::end_of_input) break;
+      }
+      editor.remember(line);
       if (text.starts_with("/")) {
         if (!command(text)) break;
       } else {
@@ -110,16 +106,16 @@ class Conversation {
   }
 
  private:
-  // text begins with """; takes lines up to the closing """. False at the end of input.
-  static bool read_more(LineEditor& editor, std::string& text) {
+  // text begins with """; takes lines up to the closing """. Otherwise than by enter, the text is dropped.
+  static LineEnd read_more(LineEditor& editor, std::string& text) {
     text.erase(0, 3);
+    std::string line;
     while (!text.ends_with("\"\"\"")) {
-      const std::optional<std::string> line = editor.read("... ");
-      if (!line) return false;
-      text += "\n" + *line;
+      if (const LineEnd end = editor.read("... ", line); end != LineEnd::enter) return end;
+      text += "\n" + line;
     }
     text.resize(text.size() - 3);
-    return true;
+    return LineEnd::enter;
   }
 
   bool command(const std::string& line) {
@@ -199,6 +195,7 @@ int run(const std::vector<std::string>& words) {
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
   engine->start();
+  if (!text.chat_template) log_warning("the model has no chat template: it continues the text it is given");
   ChatSession chat(
       *engine, std::move(text),
       sampling_defaults(model.source->generation_config(), load.generation_config, load.override_generation_config),
@@ -210,7 +207,7 @@ int run(const std::vector<std::string>& words) {
   for (const std::string& w : v->rest) once += (once.empty() ? "" : " ") + w;
   const bool piped = isatty(STDIN_FILENO) != 1;
   if (piped) {
-    const std::string input{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+    const std::string input = read_standard_input();
     once += (once.empty() || input.empty() ? "" : "\n\n") + input;
   }
   int code = 0;
