@@ -111,7 +111,7 @@ std::string serve_help(std::string_view filter) {
   std::string out =
       "usage: hearth serve MODEL [options]\n\n"
       "MODEL is a folder with config.json and safetensors, a .gguf file, or a hub id in the local Hugging Face cache.\n"
-      "Numbers take suffixes (25.6k, 32K); JSON options also take --option.key value; every flag has a --no- twin.\n";
+      "Numbers take suffixes (25.6k, 32K); JSON options also take --option.key value; every switch has a --no- twin.\n";
   std::string_view group;
   int shown = 0;
   for (const FlagDef& f : serve_flags()) {

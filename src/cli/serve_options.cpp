@@ -175,6 +175,15 @@ void read_scheduling(const ParsedArgs& a, LoadOptions& l) {
   if (a.has("memory-floor")) m.floor_bytes = a.size("memory-floor", 0);
 }
 
+// "/proxy", however its slashes were written; empty for none.
+std::string root_path(std::string path) {
+  path.erase(0, path.find_first_not_of('/'));
+  while (path.ends_with('/')) path.pop_back();
+  if (path.find_first_of("?#% ") != std::string::npos || path.find("//") != std::string::npos)
+    refuse("--root-path '" + path + "' is no path", "--root-path", "write it as the proxy sends it, such as /llm");
+  return path.empty() ? path : "/" + path;
+}
+
 void read_server(const ParsedArgs& a, ServeOptions& o) {
   ServerConfig& s = o.server;
   s.host = a.text("host");
@@ -183,7 +192,9 @@ void read_server(const ParsedArgs& a, ServeOptions& o) {
   s.api_keys = a.list("api-key");
   if (s.api_keys.empty())
     if (auto key = env_value("VLLM_API_KEY")) s.api_keys = {*key};
-  std::erase(s.api_keys, "");
+  if (std::erase(s.api_keys, "") > 0)
+    o.warnings.push_back(s.api_keys.empty() ? "--api-key is empty: the server answers everybody, without a key"
+                                            : "--api-key: an empty key is left out");
   s.ssl_certfile = a.text("ssl-certfile");
   s.ssl_keyfile = a.text("ssl-keyfile");
   if (s.ssl_certfile.empty() != s.ssl_keyfile.empty())
@@ -197,7 +208,7 @@ void read_server(const ParsedArgs& a, ServeOptions& o) {
   s.allowed_methods = json_list(a, "allowed-methods", s.allowed_methods);
   s.allowed_headers = json_list(a, "allowed-headers", s.allowed_headers);
   s.allow_credentials = a.on("allow-credentials");
-  s.root_path = a.text("root-path");
+  s.root_path = root_path(a.text("root-path"));
   s.max_request_bytes = a.size("max-request-bytes", s.max_request_bytes);
   s.max_header_bytes = a.integer("h11-max-incomplete-event-size", s.max_header_bytes, 1024, std::int64_t{1} << 30);
   s.max_header_count = small(a, "h11-max-header-count", s.max_header_count, 1, 1 << 20);
@@ -272,6 +283,8 @@ ServeOptions read_serve_options(const std::vector<std::string>& args) {
   read_load_options(a, o.load, o.warnings);
   read_server(a, o);
   o.names = a.list("served-model-name");
+  if (std::count(o.names.begin(), o.names.end(), "") > 0)
+    refuse("--served-model-name is empty", "--served-model-name", "give a name, or leave it out");
   if (o.names.empty()) o.names = {o.load.model};
   o.default_chat_template_kwargs = a.json("default-chat-template-kwargs");
   o.dry_run = a.on("dry-run");

@@ -84,6 +84,11 @@ def test_config_file(tmp_path):
     assert planned_len(dry_run("--config", file, "--max-model-len", "128")) == 128
     file.write_text("no-such-option: 1\n")
     assert "no-such-option" in dry_run(TINY_DENSE, "--config", file, code=2)
+    assert "Is a directory" in dry_run(TINY_DENSE, "--config", tmp_path, code=2)
+    assert "No such file" in dry_run(TINY_DENSE, "--config", tmp_path / "none.yaml", code=2)
+    for text in ("hf-overrides: &a {x: *a}", "&a [*a]: 1", "[1]: 2", "model: {", "\0", "- a"):
+        file.write_text(text)
+        dry_run(TINY_DENSE, "--config", file, code=2)
 
 
 def test_served_model_name(serve):
@@ -91,6 +96,10 @@ def test_served_model_name(serve):
     assert [m["id"] for m in json.loads(request(s, "/v1/models")[2])["data"]] == ["first", "second"]
     assert post(s, "/v1/chat/completions", {**HELLO, "model": "second"})["model"] == "first"
     assert request(s, "/v1/chat/completions", {**HELLO, "model": "third"})[0] == 404
+
+
+def test_empty_model_name():
+    assert "--served-model-name" in dry_run(TINY_DENSE, "--served-model-name", "", code=2)
 
 
 def test_tokenizer(serve, tmp_path):
@@ -438,6 +447,12 @@ def test_api_key(serve, flag):
     assert request(s, "/health")[0] == 200
 
 
+def test_empty_api_key_is_told():
+    assert "without a key" in dry_run(TINY_DENSE, "--api-key", "")
+    assert "without a key" not in dry_run(TINY_DENSE, "--api-key", "", "k1")
+    assert "without a key" not in dry_run(TINY_DENSE)
+
+
 def certificate(folder, name, ca=None):
     key, cert = folder / f"{name}.key", folder / f"{name}.pem"
     sign = [] if ca is None else ["-CA", str(ca[1]), "-CAkey", str(ca[0])]
@@ -535,6 +550,9 @@ def test_root_path(serve):
     s = serve(TINY_DENSE, *QUIET, "--root-path", "/llm")
     assert request(s, "/llm/v1/models")[0] == 200
     assert request(s, "/v1/models")[0] == 200
+    for spelling in ("llm", "/llm/"):
+        assert request(serve(TINY_DENSE, *QUIET, "--root-path", spelling), "/llm/v1/models")[0] == 200
+    assert "--root-path" in dry_run(TINY_DENSE, "--root-path", "https://example.com/llm", code=2)
 
 
 def test_log_requests(serve):
