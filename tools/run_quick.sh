@@ -13,6 +13,6 @@ if [ ! -f "$model" ]; then
 fi
 (
   until curl -sf "http://127.0.0.1:$port/health" >/dev/null 2>&1; do sleep 0.2; kill -0 $$ 2>/dev/null || exit 0; done
-  printf '\nopen   http://127.0.0.1:%s/\npaste  curl http://127.0.0.1:%s/v1/chat/completions -H "Content-Type: application/json" -d '"'"'{"model": "%s", "messages": [{"role": "user", "content": "What is the capital of Japan?"}]}'"'"'\n\n' "$port" "$port" "$name"
+  printf '\nopen   http://127.0.0.1:%s/\npaste  curl http://127.0.0.1:%s/v1/chat/completions -H "Content-Type: application/json" -d '"'"'{"model": "%s", "messages": [{"role": "user", "content": "What is the capital of Japan?"}], "temperature": 0}'"'"'\n\n' "$port" "$port" "$name"
 ) &
 exec build/hearth serve "$model" --served-model-name "$name" --port "$port"
