@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <deque>
 
 #include "base/status.h"
 #include "checkpoint/fp8_scales.h"
+#include "quant/block_scales.h"
 
 namespace hearth {
 namespace {
@@ -21,6 +23,11 @@ std::int64_t numbers_of(const SourceTensor& t) {
   throw StartupError(fmt::format("tensor {} is {} [{}], the model expects {}", t.name, format_info(t.format).name,
                                  fmt::join(t.shape, ", "), expected),
                      source.where(t), "the weights do not belong to this config.json, or the file was altered");
+}
+
+[[noreturn]] void not_finite(const WeightSource& source, const SourceTensor& t, const std::string& what) {
+  throw StartupError(fmt::format("tensor {}: {} is NaN or infinite", t.name, what), source.where(t),
+                     "the checkpoint is damaged: fetch it again");
 }
 
 }  // namespace
@@ -61,6 +68,9 @@ Matrix Binder::matrix(const std::vector<std::string>& names, const std::vector<s
     part.cols = cols;
     part.read = [this, &t, row_bytes = t.bytes / rows[i]](std::int64_t begin, std::span<std::byte> dst) {
       source_.read_range(t, begin * row_bytes, dst);
+      if (const std::int64_t bad = find_bad_scale(t.format, dst); bad >= 0)
+        not_finite(source_, t,
+                   fmt::format("a block scale in row {}", begin + bad * format_info(t.format).block_bytes / row_bytes));
       if (progress_) progress_(static_cast<std::int64_t>(dst.size()));
     };
     if (t.format == Format::f8_e4m3) {
@@ -82,7 +92,10 @@ Tensor Binder::vector(const std::string& name, std::int64_t numbers, float plus)
   source_.read(t, bytes);
   std::vector<float> values(static_cast<std::size_t>(numbers));
   info.dequantize(bytes.data(), numbers, values.data());
-  for (float& v : values) v += plus;
+  for (float& v : values) {
+    if (!std::isfinite(v)) not_finite(source_, t, fmt::format("number {}", &v - values.data()));
+    v += plus;
+  }
   if (progress_) progress_(t.bytes);
   return constant(values);
 }

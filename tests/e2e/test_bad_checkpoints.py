@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import safetensors_io
-from conftest import HEARTH, TINY_DENSE, TINY_FP8, TINY_MOE, free_port
+from conftest import HEARTH, TINY_DENSE, TINY_FP8, TINY_MOE, free_port, need_model
 
 
 def start(*args, timeout=60, env=None):
@@ -136,6 +136,27 @@ def test_nan_among_the_scales(fp8):
     refused(start(fp8), "NaN", "q_proj")
 
 
+def test_nan_among_the_block_scales_of_a_gguf(tmp_path):
+    gguf = pytest.importorskip("gguf")
+    path = tmp_path / "damaged.gguf"
+    shutil.copy(need_model("SmolLM2-135M-Instruct.Q4_1.gguf"), path)
+    tensor = next(t for t in gguf.GGUFReader(path).tensors if t.name == "blk.3.ffn_up.weight")
+    assert tensor.tensor_type == gguf.GGMLQuantizationType.Q4_1
+    with open(path, "r+b") as f:
+        f.seek(int(tensor.data_offset) + 40 * 20 + 2)  # the minimum of block 40, 18 blocks of 32 a row
+        f.write(b"\x00\x7e")
+    refused(start(path, "--max-model-len", "64"), "damaged.gguf", "layers.3.mlp.up_proj.weight", "row 2 is NaN")
+
+
+def test_nan_among_the_weights_of_a_norm(dense):
+    def change(tensors):
+        dtype, shape, raw = tensors[NORM]
+        tensors[NORM] = (dtype, shape, b"\xc0\x7f" + raw[2:])  # BF16 NaN
+
+    edit_shard(shard_with(dense, NORM), change)
+    refused(start(dense), NORM, "number 0 is NaN")
+
+
 def test_unknown_architecture(dense):
     config = json.loads((dense / "config.json").read_text())
     config["model_type"] = "perceiver"
@@ -232,8 +253,6 @@ def test_hub_id_that_is_not_in_the_cache(tmp_path):
 
 
 def test_truncated_gguf(tmp_path):
-    from conftest import need_model
-
     data = need_model("SmolLM2-135M-Instruct.Q4_1.gguf").read_bytes()
     path = tmp_path / "cut.gguf"
     path.write_bytes(data[: len(data) // 2])
