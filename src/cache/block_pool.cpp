@@ -42,21 +42,17 @@ void BlockPool::commit(const BlockTable& table, std::span<const std::int32_t> to
   HEARTH_CHECK_LE(num_computed, static_cast<std::int64_t>(table.blocks.size()) * block_tokens_);
 }
 
-std::optional<ForkResult> BlockPool::fork(const BlockTable& table, std::int64_t num_tokens) {
+std::optional<BlockTable> BlockPool::fork(const BlockTable& table, std::int64_t num_tokens) {
   HEARTH_CHECK_LE(num_tokens, static_cast<std::int64_t>(table.blocks.size()) * block_tokens_);
   const auto whole = static_cast<std::size_t>(num_tokens / block_tokens_);
   const bool partial = num_tokens % block_tokens_ != 0;
   if (partial && free_.empty()) return std::nullopt;
-  ForkResult result;
+  BlockTable result;
   for (std::size_t i = 0; i < whole; ++i) {
     ++refs_[static_cast<std::size_t>(table.blocks[i])];
-    result.table.blocks.push_back(table.blocks[i]);
+    result.blocks.push_back(table.blocks[i]);
   }
-  if (partial) {
-    const std::int32_t to = take();
-    result.table.blocks.push_back(to);
-    result.copy = BlockCopy{table.blocks[whole], to};
-  }
+  if (partial) result.blocks.push_back(take());
   return result;
 }
 

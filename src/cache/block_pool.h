@@ -30,17 +30,6 @@ struct PrefixMatch {
   std::int32_t state_checkpoint = -1;  // recurrent state after those tokens; -1: none is needed or kept
 };
 
-// The contents of block `from` must be copied to block `to` before the next step.
-struct BlockCopy {
-  std::int32_t from = 0;
-  std::int32_t to = 0;
-};
-
-struct ForkResult {
-  BlockTable table;
-  std::optional<BlockCopy> copy;  // of the last, partly filled block
-};
-
 class BlockPool {
  public:
   BlockPool(std::int32_t num_blocks, std::int32_t block_tokens);
@@ -56,9 +45,9 @@ class BlockPool {
   bool grow(BlockTable& table, std::int64_t num_tokens);
   // Positions [0, num_computed) of the table hold these tokens now: whole blocks of them may be found by start().
   void commit(const BlockTable& table, std::span<const std::int32_t> tokens, std::int64_t num_computed);
-  // A second sequence with the same first num_tokens positions: shares the whole blocks, and copies the last partial one.
-  // Nothing when the block for that copy is lacking.
-  std::optional<ForkResult> fork(const BlockTable& table, std::int64_t num_tokens);
+  // The table of a second sequence with the same first num_tokens positions: shares the whole blocks; a last, partly filled one is
+  // its own, for a copy of the contents once they are there. Nothing when the block for that copy is lacking.
+  std::optional<BlockTable> fork(const BlockTable& table, std::int64_t num_tokens);
   // Gives the table's blocks back and empties it.
   void release(BlockTable& table);
 

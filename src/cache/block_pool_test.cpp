@@ -36,20 +36,17 @@ TEST(BlockPool, NothingIsCachedToday) {
   EXPECT_EQ(pool.num_free(), 4);
 }
 
-TEST(BlockPool, ForkSharesWholeBlocksAndCopiesThePartialOne) {
+TEST(BlockPool, ForkSharesWholeBlocksAndHasAPartialOneOfItsOwn) {
   BlockPool pool(4, 4);
   BlockTable a;
   ASSERT_TRUE(pool.grow(a, 6));  // blocks 0, 1
   auto f = pool.fork(a, 6);
   ASSERT_TRUE(f.has_value());
-  EXPECT_EQ(f->table.blocks, (std::vector<std::int32_t>{0, 2}));
-  ASSERT_TRUE(f->copy.has_value());
-  EXPECT_EQ(f->copy->from, 1);
-  EXPECT_EQ(f->copy->to, 2);
+  EXPECT_EQ(f->blocks, (std::vector<std::int32_t>{0, 2}));
   EXPECT_EQ(pool.ref_count(0), 2);
   pool.release(a);
   EXPECT_EQ(pool.num_free(), 2);  // block 0 is still held by the fork
-  pool.release(f->table);
+  pool.release(*f);
   EXPECT_EQ(pool.num_free(), 4);
   pool.check_integrity();
 }
@@ -62,8 +59,8 @@ TEST(BlockPool, ForkWithoutRoomForTheCopyTakesNothing) {
   EXPECT_EQ(pool.ref_count(0), 1);
   auto whole = pool.fork(a, 4);  // a multiple of N needs no copy
   ASSERT_TRUE(whole.has_value());
-  EXPECT_FALSE(whole->copy.has_value());
-  pool.release(whole->table);
+  EXPECT_EQ(whole->blocks, (std::vector<std::int32_t>{0}));
+  pool.release(*whole);
   pool.release(a);
   pool.check_integrity();
 }
@@ -95,7 +92,7 @@ TEST(BlockPool, RandomStepsAgreeWithCounting) {
           if (pool.grow(table, wanted)) tokens = wanted;
         } else if (what == 2) {
           const std::int64_t part = static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(tokens) + 1));
-          if (auto f = pool.fork(table, part)) tables.emplace_back(f->table, part);
+          if (auto f = pool.fork(table, part)) tables.emplace_back(*f, part);
         } else {
           pool.release(table);
           tokens = 0;

@@ -44,6 +44,8 @@ class Device {
   }
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
+  virtual void copy(void* to, const void* from,
+                    std::size_t bytes) = 0;  // within the device, in the order of the operations
   virtual void zero(void* device, std::size_t bytes) = 0;
   virtual std::map<std::string, std::size_t> used_bytes() const = 0;  // by purpose
 };

@@ -60,6 +60,7 @@ class HostDevice final : public Device {
 
   void copy_in(void* device, const void* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
   void copy_out(void* host, const void* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void zero(void* device, std::size_t bytes) override { std::memset(device, 0, bytes); }
 
   std::map<std::string, std::size_t> used_bytes() const override {

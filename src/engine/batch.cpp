@@ -5,6 +5,34 @@
 #include "base/check.h"
 
 namespace hearth {
+namespace {
+
+SampleRow& add_sample(StepBatch& batch, std::int32_t row, Sequence& sequence, std::vector<Sequence*>& sample_owners) {
+  SampleRow sample;
+  sample.row = row;
+  sample.params = &sequence.owner->request.sampling;
+  sample.prompt = sequence.prompt();
+  sample.output = sequence.output();
+  sample.seed = sequence.seed;
+  sample_owners.push_back(&sequence);
+  return batch.samples.emplace_back(sample);
+}
+
+// The last token of the leader's prompt is in the batch: its followers get what they do not share, and a token each from its row.
+void fork_followers(StepBatch& batch, const Sequence& leader, const RunnerInfo& info,
+                    std::vector<Sequence*>& sample_owners) {
+  const auto last_row = static_cast<std::int32_t>(batch.token_ids.size()) - 1;
+  const auto whole = static_cast<std::size_t>(leader.num_prompt() / info.block_tokens);
+  for (const auto& follower : leader.owner->choices) {
+    if (follower->leader != &leader) continue;
+    if (leader.num_prompt() % info.block_tokens != 0)
+      batch.block_copies.push_back({leader.table.blocks[whole], follower->table.blocks[whole]});
+    if (leader.state_slot >= 0) batch.state_copies.push_back({leader.state_slot, follower->state_slot});
+    add_sample(batch, last_row, *follower, sample_owners);
+  }
+}
+
+}  // namespace
 
 void build_batch(std::span<const Scheduled> scheduled, const RunnerInfo& info, StepBatch& batch,
                  std::vector<Sequence*>& sample_owners) {
@@ -15,6 +43,8 @@ void build_batch(std::span<const Scheduled> scheduled, const RunnerInfo& info, S
   batch.seq_lens.clear();
   batch.state_slots.clear();
   batch.samples.clear();
+  batch.block_copies.clear();
+  batch.state_copies.clear();
   sample_owners.clear();
 
   std::size_t widest = 1;
@@ -41,17 +71,11 @@ void build_batch(std::span<const Scheduled> scheduled, const RunnerInfo& info, S
       const bool wants_prompt_row =
           prompt_rows && p >= sequence.owner->next_prompt_row && p + 1 < sequence.num_prompt();
       if (!wants_prompt_row && !(last && request.max_tokens > 0)) continue;
-      SampleRow sample;
-      sample.row = row;
-      sample.params = &request.sampling;
-      sample.prompt = sequence.prompt();
-      sample.output = sequence.output();
-      sample.seed = sequence.seed;
+      SampleRow& sample = add_sample(batch, row, sequence, sample_owners);
       sample.sample = !wants_prompt_row;
       if (wants_prompt_row) sample.target = sequence.tokens[static_cast<std::size_t>(p) + 1];
-      batch.samples.push_back(sample);
-      sample_owners.push_back(&sequence);
     }
+    if (end == sequence.num_tokens() && request.max_tokens > 0) fork_followers(batch, sequence, info, sample_owners);
     batch.cu_seqlens_q.push_back(static_cast<std::int32_t>(batch.token_ids.size()));
     batch.seq_lens.push_back(end);
     batch.state_slots.push_back(sequence.state_slot);

@@ -54,11 +54,9 @@ void Engine::Impl::deliver(const std::vector<Scheduled>& scheduled, std::vector<
   for (const Scheduled& s : scheduled) {
     scheduler.advance(s);
     RequestState& state = *s.sequence->owner;
-    if (s.sequence->index == 0) {
-      const std::int32_t done = std::min(s.sequence->num_computed, state.num_prompt());
-      step_stats.num_prompt_tokens += std::max(0, done - state.num_prompt_told);
-      state.num_prompt_told = std::max(state.num_prompt_told, done);
-    }
+    const std::int32_t done = std::min(s.sequence->num_computed, state.num_prompt());
+    step_stats.num_prompt_tokens += std::max(0, done - state.num_prompt_told);
+    state.num_prompt_told = std::max(state.num_prompt_told, done);
   }
   // Rows are in batch order: a sequence's prompt rows come before the token sampled after its prompt.
   HEARTH_CHECK_EQ(rows.size(), batch.samples.size());
@@ -76,17 +74,19 @@ void Engine::Impl::deliver(const std::vector<Scheduled>& scheduled, std::vector<
       deliver_token(sequence, std::move(rows[i].token), now);
     }
   }
-  // max_tokens 0: the prompt was all there was to do.
+  // max_tokens 0: the prompt was all there was to do, for every choice that shares it.
   for (const Scheduled& s : scheduled) {
-    Sequence& sequence = *s.sequence;
-    if (sequence.state != SequenceState::running || sequence.owner->request.max_tokens > 0 || sequence.num_to_run() > 0)
-      continue;
-    if (sequence.index == 0) deliver_prompt_rows(*sequence.owner);
-    ChoiceOutput out;
-    out.index = sequence.index;
-    out.finish = FinishReason::length;
-    sequence.owner->request.sink->on_output(std::move(out));
-    end_choice(sequence, FinishReason::length);
+    RequestState& state = *s.sequence->owner;
+    if (state.request.max_tokens > 0 || s.sequence->num_to_run() > 0) continue;
+    for (const auto& choice : state.choices) {
+      if (choice->state != SequenceState::running || choice->leader != nullptr || choice->num_to_run() > 0) continue;
+      if (choice->index == 0) deliver_prompt_rows(state);
+      ChoiceOutput out;
+      out.index = choice->index;
+      out.finish = FinishReason::length;
+      state.request.sink->on_output(std::move(out));
+      end_choice(*choice, FinishReason::length);
+    }
   }
 }
 

@@ -142,10 +142,29 @@ Tensor DeviceRunner::put(const std::vector<std::int32_t>& values, std::initializ
   return t;
 }
 
+void DeviceRunner::copy_caches(const StepBatch& batch) {
+  const auto copy = [&](const Tensor& cache, const std::vector<CacheCopy>& copies) {  // of entries of the first axis
+    const auto bytes = static_cast<std::size_t>(cache.size_bytes() / cache.dim(0));
+    auto* base = static_cast<char*>(cache.data);
+    for (const CacheCopy& c : copies)
+      ops_.device().copy(base + static_cast<std::size_t>(c.to) * bytes, base + static_cast<std::size_t>(c.from) * bytes,
+                         bytes);
+  };
+  for (const KvCache& kv : caches_.kv) {
+    copy(kv.k, batch.block_copies);
+    copy(kv.v, batch.block_copies);
+  }
+  for (const Tensor& state : caches_.conv_state) copy(state, batch.state_copies);
+  for (const Tensor& state : caches_.recurrent_state) copy(state, batch.state_copies);
+}
+
 std::vector<SampledRow> DeviceRunner::step(const StepBatch& batch) {
   const auto t = static_cast<std::int64_t>(batch.token_ids.size()),
              b = static_cast<std::int64_t>(batch.seq_lens.size());
-  const auto l = static_cast<std::int64_t>(batch.samples.size());
+  logit_rows_.clear();  // each once, though several samples may read it
+  for (const SampleRow& sample : batch.samples)
+    if (logit_rows_.empty() || logit_rows_.back() != sample.row) logit_rows_.push_back(sample.row);
+  const auto l = static_cast<std::int64_t>(logit_rows_.size());
   HEARTH_CHECK_LE(t, std::int64_t{config_.max_batch_tokens});
   HEARTH_CHECK_LE(b, std::int64_t{config_.max_seqs});
   HEARTH_CHECK_LE(l, std::int64_t{config_.logit_rows()});
@@ -156,8 +175,6 @@ std::vector<SampledRow> DeviceRunner::step(const StepBatch& batch) {
                        static_cast<std::size_t>(batch.cu_seqlens_q[static_cast<std::size_t>(i) + 1] -
                                                 batch.cu_seqlens_q[static_cast<std::size_t>(i)]),
                        static_cast<std::int32_t>(i));
-  logit_rows_.clear();
-  for (const SampleRow& sample : batch.samples) logit_rows_.push_back(sample.row);
 
   step_used_ = 0;
   StepInput in;
@@ -176,12 +193,15 @@ std::vector<SampledRow> DeviceRunner::step(const StepBatch& batch) {
   Ctx c(&ops_, arena_, ops_.act_dtype());
   const Tensor logits = model_->forward(c, in, caches_);
   last_rows_ = t;
+  copy_caches(batch);
 
   std::vector<SampledRow> rows;
   rows.reserve(batch.samples.size());
-  for (std::int64_t i = 0; i < l; ++i) {
+  std::int64_t i = 0;
+  for (const SampleRow& sample : batch.samples) {
+    if (logit_rows_[static_cast<std::size_t>(i)] != sample.row) ++i;
     ops_.device().copy_out(row_.data(), logits.row<float>(i), row_.size() * sizeof(float));
-    rows.push_back(sampler_.sample(row_, batch.samples[static_cast<std::size_t>(i)]));
+    rows.push_back(sampler_.sample(row_, sample));
   }
   return rows;
 }

@@ -60,6 +60,7 @@ class DeviceRunner final : public Runner {
   std::int64_t last_rows() const { return last_rows_; }
 
  private:
+  void copy_caches(const StepBatch& batch);
   Tensor put(const std::vector<std::int32_t>& values, std::initializer_list<std::int64_t> shape);
 
   std::unique_ptr<Model> model_;

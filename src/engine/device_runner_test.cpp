@@ -197,6 +197,27 @@ TEST(DeviceRunner, WhatARequestSaysDoesNotDependOnTheBatch) {
   }
 }
 
+TEST(DeviceRunner, AChoiceSaysWhatARequestOfItsOwnSays) {
+  Request r;
+  r.id = "three";
+  r.max_tokens = 14;
+  r.n = 3;
+  r.sampling.temperature = 0.9f;
+  r.sampling.seed = 70;
+  r.sampling.logprobs = 1;
+  for (const std::size_t length : {1u, 8u, 18u}) {  // in blocks of 4: a part, two whole, four and a part; in steps of 5
+    r.prompt.assign(length, 3);
+    r.prompt.back() = 9;
+    const auto three = answers({r}, false, 40, 5)[0];
+    for (int i = 0; i < 3; ++i) {
+      Request one = r;
+      one.n = 1;
+      one.sampling.seed = 70 + i;
+      expect_same(answers({one}, false, 40, 5)[0]->tokens[0], three->tokens[i]);
+    }
+  }
+}
+
 TEST(DeviceRunner, PromptLogprobsAreThoseOfGenerating) {
   Request r;
   r.id = "a";

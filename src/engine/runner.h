@@ -29,6 +29,12 @@ struct SampleRow {
   std::int32_t target = -1;              // with sample == false: the prompt token that follows
 };
 
+// Contents that a second sequence needs of its own: a block of every KV layer, a slot of every state layer.
+struct CacheCopy {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+};
+
 struct StepBatch {
   std::vector<std::int32_t> token_ids;     // [T]
   std::vector<std::int32_t> positions;     // [T]
@@ -38,7 +44,8 @@ struct StepBatch {
   std::vector<std::int32_t> state_slots;   // [B]; -1 when the model has no recurrent state
   std::vector<std::int32_t> block_tables;  // [B, max_blocks], padded with 0
   std::int32_t max_blocks = 0;
-  std::vector<SampleRow> samples;  // in row order
+  std::vector<SampleRow> samples;  // in row order; several may name one row (choices of a request that share a prompt)
+  std::vector<CacheCopy> block_copies, state_copies;  // after the forward pass
 };
 
 struct SampledRow {
@@ -53,7 +60,7 @@ struct RunnerInfo {
   std::int32_t num_state_slots = 0;   // 0: the model has no recurrent state
   std::int32_t max_batch_tokens = 0;  // T of the largest step
   std::int32_t max_seqs = 0;          // B of the largest step
-  std::int32_t max_logit_rows = 0;    // samples of the largest step, at least max_seqs; 0: no limit
+  std::int32_t max_logit_rows = 0;    // rows of the largest step with a sample, at least max_seqs; 0: no limit
 };
 
 class Runner {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/check.h"
 
@@ -33,21 +34,51 @@ void Scheduler::remove(Sequence& sequence) {
   } else if (sequence.state == SequenceState::running) {
     std::erase(running_, &sequence);
   }
-  blocks_.release(sequence.table);
-  if (sequence.state_slot >= 0) states_.release(sequence.state_slot);
-  sequence.state_slot = -1;
+  give_back(sequence);
   sequence.state = SequenceState::ended;
+}
+
+// ---- sharing a prompt -----------------------------------------------------------------------------------------------------
+
+// The running choice of the same request that computes the prompt this one needs; null when there is none.
+Sequence* Scheduler::leader_for(const Sequence& sequence) const {
+  if (sequence.num_output() > 0) return nullptr;
+  for (const auto& other : sequence.owner->choices)
+    if (other.get() != &sequence && other->state == SequenceState::running && other->leader == nullptr &&
+        other->num_output() == 0 && other->num_computed < other->num_prompt())
+      return other.get();
+  return nullptr;
+}
+
+// The leader goes away in the middle of the prompt: the first of its followers goes on where it was, with what it held.
+void Scheduler::hand_over(Sequence& leader) {
+  Sequence* heir = nullptr;
+  for (const auto& other : leader.owner->choices) {
+    if (other->leader != &leader) continue;
+    other->leader = heir;
+    if (heir == nullptr) heir = other.get();
+  }
+  if (heir == nullptr) return;
+  std::swap(heir->table, leader.table);
+  std::swap(heir->state_slot, leader.state_slot);
+  std::swap(heir->num_computed, leader.num_computed);
 }
 
 // ---- giving back ----------------------------------------------------------------------------------------------------------
 
+void Scheduler::give_back(Sequence& sequence) {
+  hand_over(sequence);
+  sequence.leader = nullptr;
+  sequence.num_computed = 0;
+  blocks_.release(sequence.table);
+  if (sequence.state_slot >= 0) states_.release(sequence.state_slot);
+  sequence.state_slot = -1;
+}
+
 void Scheduler::preempt_worst() {
   Sequence& worst = *running_.back();
   running_.pop_back();
-  blocks_.release(worst.table);
-  if (worst.state_slot >= 0) states_.release(worst.state_slot);
-  worst.state_slot = -1;
-  worst.num_computed = 0;
+  give_back(worst);
   ++worst.owner->num_preemptions;
   ++num_preempted_;
   add(worst);
@@ -58,14 +89,16 @@ void Scheduler::preempt_worst() {
 void Scheduler::preempt_for_priority() {
   if (config_.policy != SchedulingPolicy::priority || waiting_.empty()) return;
   const Sequence& head = **waiting_.begin();
-  if (head.held()) return;
+  if (head.held() && leader_for(head) == nullptr) return;
   std::int32_t free_blocks = blocks_.num_free(), free_slots = states_.num_free(), num_running = this->num_running();
+  std::unordered_map<std::int32_t, std::int32_t> dropped;  // references to a block that the victims give up
   int victims = 0;
   while (!fits(head, free_blocks, num_running, free_slots)) {
     if (num_running == 0) return;
     const Sequence& worst = *running_[static_cast<std::size_t>(num_running - 1)];
     if (worst.owner->request.priority <= head.owner->request.priority) return;
-    free_blocks += static_cast<std::int32_t>(worst.table.blocks.size());
+    for (const std::int32_t block : worst.table.blocks)
+      if (++dropped[block] == blocks_.ref_count(block)) ++free_blocks;
     free_slots += worst.state_slot >= 0 ? 1 : 0;
     --num_running;
     ++victims;
@@ -79,7 +112,9 @@ bool Scheduler::fits(const Sequence& sequence, std::int32_t free_blocks, std::in
                      std::int32_t free_slots) const {
   if (num_running >= std::min(config_.max_num_seqs, info_.max_seqs)) return false;
   if (info_.num_state_slots > 0 && free_slots == 0) return false;
-  return blocks_.blocks_for(sequence.num_tokens()) + num_running <= free_blocks;
+  const bool follows = leader_for(sequence) != nullptr;
+  const std::int32_t own_block = sequence.num_prompt() % blocks_.block_tokens() != 0 ? 1 : 0;
+  return (follows ? own_block : blocks_.blocks_for(sequence.num_tokens())) + num_running <= free_blocks;
 }
 
 // How many of the sequence's tokens this step has room for. 0: none.
@@ -111,13 +146,20 @@ void Scheduler::take(Sequence& sequence, std::int32_t num_tokens) {
   scheduled_.push_back({&sequence, num_tokens});
 }
 
-void Scheduler::admit(Sequence& sequence) {
+void Scheduler::admit(Sequence& sequence, Sequence* leader) {
   waiting_.erase(&sequence);
   sequence.state = SequenceState::running;
   if (sequence.tokens.empty()) sequence.tokens = sequence.owner->request.prompt;
-  const PrefixMatch match = blocks_.start(sequence.table, sequence.tokens);
-  sequence.num_computed = match.num_cached_tokens;
-  HEARTH_CHECK(blocks_.grow(sequence.table, sequence.num_tokens()));
+  if (leader != nullptr) {
+    std::optional<BlockTable> table = blocks_.fork(leader->table, sequence.num_prompt());
+    HEARTH_CHECK(table.has_value());
+    sequence.table = *std::move(table);
+    sequence.leader = leader;
+  } else {
+    const PrefixMatch match = blocks_.start(sequence.table, sequence.tokens);
+    sequence.num_computed = match.num_cached_tokens;
+    HEARTH_CHECK(blocks_.grow(sequence.table, sequence.num_tokens()));
+  }
   if (info_.num_state_slots > 0) sequence.state_slot = states_.allocate();
   running_.insert(std::upper_bound(running_.begin(), running_.end(), &sequence, better_), &sequence);
   ++num_admitted_;
@@ -135,7 +177,7 @@ const std::vector<Scheduled>& Scheduler::schedule() {
   bool short_of_blocks = false;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
-    if (sequence.num_to_run() != 1) continue;
+    if (sequence.leader != nullptr || sequence.num_to_run() != 1) continue;
     bool room = true;
     while (!blocks_.grow(sequence.table, sequence.num_tokens())) {
       short_of_blocks = true;
@@ -149,25 +191,38 @@ const std::vector<Scheduled>& Scheduler::schedule() {
   }
   // 2. Prefills that have begun.
   for (Sequence* sequence : running_) {
-    if (sequence->num_to_run() == 1) continue;
+    if (sequence->leader != nullptr || sequence->num_to_run() == 1) continue;
     if (const std::int32_t n = chunk(*sequence); n > 0) take(*sequence, n);
   }
   // 3. Newcomers.
-  while (!short_of_blocks && !waiting_.empty() && tokens_left_ > 0) {
+  while (!short_of_blocks && !waiting_.empty()) {
     Sequence& head = **waiting_.begin();
-    if (head.held() || !fits(head, blocks_.num_free(), num_running(), states_.num_free())) break;
+    if (!fits(head, blocks_.num_free(), num_running(), states_.num_free())) break;
+    if (Sequence* leader = leader_for(head)) {
+      admit(head, leader);
+      continue;
+    }
+    if (head.held() || tokens_left_ == 0) break;
     // A prompt whose every row is wanted is cut to the logit rows there are, chunked prefill or not.
     if (!config_.enable_chunked_prefill && !head.gathers_prompt_rows() && chunk(head) < head.num_to_run()) break;
     if (chunk(head) == 0) break;
-    admit(head);
+    admit(head, nullptr);
     take(head, chunk(head));
   }
   return scheduled_;
 }
 
 void Scheduler::advance(const Scheduled& done) {
-  done.sequence->num_computed += done.num_tokens;
-  blocks_.commit(done.sequence->table, done.sequence->tokens, done.sequence->num_computed);
+  Sequence& sequence = *done.sequence;
+  sequence.num_computed += done.num_tokens;
+  blocks_.commit(sequence.table, sequence.tokens, sequence.num_computed);
+  if (sequence.num_computed != sequence.num_prompt()) return;
+  for (const auto& follower : sequence.owner->choices) {
+    if (follower->leader != &sequence) continue;
+    follower->leader = nullptr;
+    follower->num_computed = sequence.num_computed;
+    blocks_.commit(follower->table, follower->tokens, follower->num_computed);
+  }
 }
 
 void Scheduler::check_integrity() const {

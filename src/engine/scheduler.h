@@ -4,8 +4,10 @@
 //           A step takes, under max_num_batched_tokens:
 //             1. decodes: running sequences with one token to run;
 //             2. running prefills, in chunks;
-//             3. waiting sequences, best rank first, none past one that does not fit.
-// Blocks    a sequence gets the blocks of all its known tokens when it is admitted, so only decodes ask for more. When none is
+//             3. waiting sequences, best rank first, none past one that does not fit. One whose prompt a running choice of the
+//                same request is computing follows that one (sequence.h) and takes no tokens.
+// Blocks    a sequence gets the blocks of all its known tokens when it is admitted (a follower: those it does not share), so
+//           only decodes ask for more. When none is
 //           free, the running sequence of the worst rank is preempted: its blocks go back, its tokens are computed again later.
 //           A decode that is itself the worst waits a step instead. While blocks are short nothing is admitted, and a newcomer
 //           must leave one free block for each running sequence, which keeps preemption rare.
@@ -54,13 +56,16 @@ class Scheduler {
     SchedulingPolicy policy;
     bool operator()(const Sequence* a, const Sequence* b) const;
   };
+  Sequence* leader_for(const Sequence& sequence) const;
+  void hand_over(Sequence& leader);
+  void give_back(Sequence& sequence);
   void preempt_worst();
   void preempt_for_priority();
   bool fits(const Sequence& sequence, std::int32_t free_blocks, std::int32_t num_running,
             std::int32_t free_slots) const;
   std::int32_t chunk(const Sequence& sequence) const;
   void take(Sequence& sequence, std::int32_t num_tokens);
-  void admit(Sequence& sequence);
+  void admit(Sequence& sequence, Sequence* leader);
 
   const EngineConfig config_;
   const RunnerInfo info_;

@@ -4,8 +4,12 @@
 //                prompt                  generated
 //   computed    [0 … num_computed)       their keys, values and state are in the cache; the rest is still to run
 //
+// Prompts     are computed once a group: one running choice leads, others that were let in meanwhile follow. A follower holds its
+//             seat, its slot and its table (whole blocks of the prompt shared, the last partial one its own) and runs nothing.
+//             The step that computes the last prompt token ends with copies of that block and of the state, samples a token
+//             for each of the group from the one row of logits, and then nobody follows any more.
 // Invariants  num_computed <= num_tokens; a decode has exactly one token to run; a preempted sequence has num_computed 0, no
-//             block and no slot, and keeps its tokens.
+//             block and no slot, and keeps its tokens; a leader has no output yet, nor has a follower, whose num_computed is 0.
 // Threads     the engine thread only.
 #pragma once
 
@@ -52,6 +56,7 @@ struct Sequence {
   std::int32_t num_computed = 0;
   BlockTable table;
   std::int32_t state_slot = -1;
+  Sequence* leader = nullptr;  // the choice that computes the prompt for this one, while it does
   std::uint64_t seed = 0;
   double last_token_seconds = -1;
 
@@ -65,7 +70,7 @@ struct Sequence {
   }
   // Gathers prompt logprobs in what it still computes.
   bool gathers_prompt_rows() const { return index == 0 && owner->wants_prompt_rows(); }
-  // Must let choice 0 finish its prompt first.
+  // Must let choice 0 finish its prompt first, unless it follows it.
   bool held() const { return index > 0 && owner->wants_prompt_rows(); }
 };
 

@@ -27,15 +27,17 @@ TEST(Simulation, EverySeededScheduleHolds) {
     sum.num_requests += r.num_requests;
     sum.num_preemptions += r.num_preemptions;
     sum.num_tokens += r.num_tokens;
+    sum.num_copies += r.num_copies;
   }
   set_log_level(LogLevel::info);
   RecordProperty("preemptions", static_cast<int>(sum.num_preemptions));
-  std::printf("%llu schedules: %lld requests, %lld steps, %lld tokens, %lld preemptions\n",
+  std::printf("%llu schedules: %lld requests, %lld steps, %lld tokens, %lld preemptions, %lld copies\n",
               static_cast<unsigned long long>(schedules), static_cast<long long>(sum.num_requests),
               static_cast<long long>(sum.num_steps), static_cast<long long>(sum.num_tokens),
-              static_cast<long long>(sum.num_preemptions));
+              static_cast<long long>(sum.num_preemptions), static_cast<long long>(sum.num_copies));
   if (schedules >= 1000) {  // the pools are tiny enough
     EXPECT_GT(sum.num_preemptions, static_cast<std::int64_t>(schedules) / 10);
+    EXPECT_GT(sum.num_copies, static_cast<std::int64_t>(schedules));
   }
 }
 

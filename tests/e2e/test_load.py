@@ -163,6 +163,57 @@ def test_one_forward_pass_a_step_serves_many(server):
     assert tokens / steps > 4
 
 
+def three_choices(server, case, **fields):
+    """Three choices, the second and third from the rows that the first one's prompt gave; and the rows that were computed."""
+    rows = server.metric("vllm:iteration_tokens_total_sum")
+    body = json.dumps({"prompt": case["ids"], "n": 3, "max_tokens": 64, "ignore_eos": True, "return_token_ids": True,
+                       **fields}).encode()
+    request = urllib.request.Request(server.url + "/v1/completions", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=300) as reply:
+        answer = json.load(reply)
+    return answer, server.metric("vllm:iteration_tokens_total_sum") - rows
+
+
+@pytest.mark.parametrize("echo", [False, True])
+def test_three_choices_compute_their_prompt_once(server, echo):
+    case = max(CASES, key=lambda c: len(c["ids"]))  # longer than a step
+    prompt = server.metric("vllm:prompt_tokens_total")
+    answer, rows = three_choices(server, case, top_k=1, **({"echo": True, "logprobs": 1} if echo else {}))
+    assert rows == len(case["ids"]) + 3 * 63  # a choice's last token is never run
+    assert server.metric("vllm:prompt_tokens_total") - prompt == answer["usage"]["prompt_tokens"] == len(case["ids"])
+    assert answer["usage"]["completion_tokens"] == 3 * 64
+    for choice in answer["choices"]:
+        assert choice["token_ids"] == case["greedy"]
+    drawn, rows = three_choices(server, CASES[0], temperature=1.2, seed=5)
+    assert rows == len(CASES[0]["ids"]) + 3 * 63
+    for i, choice in enumerate(drawn["choices"]):
+        alone = json.dumps({"prompt": CASES[0]["ids"], "max_tokens": 64, "ignore_eos": True, "return_token_ids": True,
+                            "temperature": 1.2, "seed": 5 + i}).encode()
+        request = urllib.request.Request(server.url + "/v1/completions", alone, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=300) as reply:
+            assert json.load(reply)["choices"][0]["token_ids"] == choice["token_ids"]
+
+
+def test_choices_with_too_few_blocks_say_the_same(serve):
+    tight = serve(TINY_MOE, "--max-num-seqs", "8", "--max-model-len", "512", "--num-gpu-blocks-override", "40",
+                  "--max-num-batched-tokens", "64", "--generation-config", "vllm")
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        for case, (answer, _) in [(c, j.result()) for c, j in [(c, pool.submit(three_choices, tight, c, top_k=1))
+                                                               for c in CASES[:6]]]:
+            assert [c["token_ids"] for c in answer["choices"]] == [case["greedy"]] * 3
+    assert tight.metric("vllm:num_preemptions_total") > 0
+    assert wait_until(lambda: tight.metric("vllm:kv_cache_usage_perc") == 0)
+
+
+def test_client_with_three_choices_gone(server):
+    for ids in (CASES[0]["ids"], (CASES[-1]["ids"] * 8)[:1000]):  # in decode, and most often in prefill
+        s = raw_request(server, "/v1/completions", {"prompt": ids, "n": 3, "max_tokens": 20, "top_k": 1, "ignore_eos": True})
+        assert wait_until(lambda: server.metric("vllm:num_requests_running") > 0)
+        s.close()
+        assert wait_until(lambda: server.metric("vllm:num_requests_running") == 0)
+        assert wait_until(lambda: server.metric("vllm:kv_cache_usage_perc") == 0)
+
+
 def test_sigterm_drains_and_ends_with_0(serve):
     s = serve(TINY_MOE, "--shutdown-timeout", "20", "--generation-config", "vllm")
     got = {}

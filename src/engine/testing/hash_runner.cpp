@@ -75,8 +75,13 @@ std::vector<SampledRow> HashRunner::step(const StepBatch& batch) {
   HEARTH_CHECK_EQ(static_cast<std::size_t>(batch.cu_seqlens_q.back()), batch.token_ids.size());
   HEARTH_CHECK_LE(static_cast<std::int32_t>(batch.token_ids.size()), config_.info.max_batch_tokens);
   HEARTH_CHECK_LE(static_cast<std::int32_t>(num_sequences), config_.info.max_seqs);
-  if (config_.info.max_logit_rows > 0)
-    HEARTH_CHECK_LE(static_cast<std::int32_t>(batch.samples.size()), config_.info.max_logit_rows);
+  std::int32_t logit_rows = 0, last_row = -1;
+  for (const SampleRow& sample : batch.samples) {
+    HEARTH_CHECK_LE(last_row, sample.row);
+    logit_rows += sample.row != last_row ? 1 : 0;
+    last_row = sample.row;
+  }
+  if (config_.info.max_logit_rows > 0) HEARTH_CHECK_LE(logit_rows, config_.info.max_logit_rows);
 
   std::vector<SampledRow> rows;
   std::size_t next_sample = 0;
@@ -103,7 +108,7 @@ std::vector<SampledRow> HashRunner::step(const StepBatch& batch) {
       kv_[static_cast<std::size_t>(batch.slot_mapping[at])] = batch.token_ids[at];
       context = extend(context, kv_[static_cast<std::size_t>(table[p / n] * n + p % n)]);
       state = extend(state, batch.token_ids[at]);
-      if (next_sample < batch.samples.size() && batch.samples[next_sample].row == t) {
+      while (next_sample < batch.samples.size() && batch.samples[next_sample].row == t) {
         const SampleRow& sample_row = batch.samples[next_sample++];
         if (sample_row.sample)
           HEARTH_CHECK_EQ(sample_row.prompt.size() + sample_row.output.size(), static_cast<std::size_t>(p) + 1);
@@ -114,6 +119,12 @@ std::vector<SampledRow> HashRunner::step(const StepBatch& batch) {
     if (recurrent) state_[static_cast<std::size_t>(batch.state_slots[b])] = state;
   }
   HEARTH_CHECK_EQ(next_sample, batch.samples.size());
+  for (const CacheCopy& c : batch.block_copies) {
+    HEARTH_CHECK(c.from != c.to);
+    std::copy_n(kv_.begin() + std::ptrdiff_t{c.from} * n, n, kv_.begin() + std::ptrdiff_t{c.to} * n);
+  }
+  for (const CacheCopy& c : batch.state_copies)
+    state_.at(static_cast<std::size_t>(c.to)) = state_.at(static_cast<std::size_t>(c.from));
   if (config_.clock != nullptr) config_.clock->advance(config_.step_seconds);
   if (config_.sleep_seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(config_.sleep_seconds));
   return rows;

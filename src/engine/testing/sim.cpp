@@ -13,6 +13,8 @@
 namespace hearth {
 namespace {
 
+constexpr std::int32_t kMostRequests = 16, kMostChoices = 4;
+
 // No std::exception: the engine takes those for the loss of the device.
 struct SimFailure {
   std::string what;
@@ -126,6 +128,7 @@ class Simulation {
     result.num_requests = static_cast<std::int64_t>(asked_.size());
     result.num_preemptions = totals_.preemptions;
     result.num_tokens = totals_.tokens;
+    result.num_copies = num_copies_;
     return result;
   }
 
@@ -152,13 +155,23 @@ class Simulation {
     if (one_in(3)) config_.long_prefill_token_threshold = between(1, config_.max_model_len);
     config_.policy = one_in(2) ? SchedulingPolicy::fcfs : SchedulingPolicy::priority;
     config_.seed = rng_.next();
+    if (one_in(4)) make_roomy();
     info_.max_batch_tokens = config_.max_num_batched_tokens + between(0, 3);
     info_.max_seqs = config_.max_num_seqs + between(0, 2);
     info_.max_logit_rows = one_in(2) ? 0 : between(info_.max_seqs, info_.max_seqs + 5);
   }
 
+  // A seat, a slot and blocks for every choice there can be: nothing is preempted, and each prompt is computed once, whatever n.
+  void make_roomy() {
+    roomy_ = true;
+    config_.max_num_seqs = kMostRequests * kMostChoices;
+    info_.num_blocks = config_.max_num_seqs * (config_.max_model_len + 2);
+    if (info_.num_state_slots > 0) info_.num_state_slots = config_.max_num_seqs;
+    config_.max_num_batched_tokens = std::max(config_.max_num_batched_tokens, config_.max_num_seqs);
+  }
+
   void draw_requests() {
-    const std::int32_t count = between(1, 16);
+    const std::int32_t count = between(1, kMostRequests);
     const bool prompt_logprobs = one_in(3);
     any_prompt_logprobs_ = prompt_logprobs;
     for (std::int32_t i = 0; i < count; ++i) {
@@ -168,7 +181,7 @@ class Simulation {
           one_in(12) ? config_.max_model_len + between(0, 1) : between(1, std::max(1, config_.max_model_len - 1));
       for (std::int32_t p = 0; p < length; ++p) r.prompt.push_back(between(0, info_.vocab_size - 1));
       r.max_tokens = between(1, one_in(3) ? 60 : 12);
-      r.n = one_in(4) ? between(2, 4) : 1;
+      r.n = one_in(3) ? between(2, kMostChoices) : 1;
       r.priority = between(-1, 2);
       SamplingParams& p = r.sampling;
       p.temperature = one_in(2) ? 0.0f : 1.0f;
@@ -215,7 +228,8 @@ class Simulation {
     } else {
       const auto index = rng_.below(a.choices.size());
       Choice& c = a.choices[index];
-      if (c.tokens.empty() || c.finish != FinishReason::none) return;  // a stop string needs text
+      if (c.finish != FinishReason::none) return;
+      if (c.tokens.empty() && !one_in(4)) return;  // a stop string needs text, but nobody promised to wait for it
       engine_->stop_choice(a.request.id, static_cast<int>(index));
       c.stopped = true;
     }
@@ -236,7 +250,10 @@ class Simulation {
            "more tokens than max_num_batched_tokens");
     expect(static_cast<std::int32_t>(batch.seq_lens.size()) <= config_.max_num_seqs,
            "more sequences than max_num_seqs");
-    std::set<std::int32_t> written, slots;
+    std::set<std::int32_t> written, slots, copied;
+    num_copies_ += static_cast<std::int64_t>(batch.block_copies.size() + batch.state_copies.size());
+    for (const CacheCopy& c : batch.block_copies)
+      expect(copied.insert(c.to).second && !copied.contains(c.from), "a block is copied over a copy");
     for (const std::int32_t s : batch.slot_mapping) expect(written.insert(s).second, "two rows write one place");
     for (std::size_t b = 0; b < batch.seq_lens.size(); ++b) {
       const std::int32_t rows = batch.cu_seqlens_q[b + 1] - batch.cu_seqlens_q[b];
@@ -248,6 +265,8 @@ class Simulation {
       if (info_.num_state_slots > 0)
         expect(slots.insert(batch.state_slots[b]).second, "two sequences in one state slot");
     }
+    for (const CacheCopy& c : batch.state_copies)
+      expect(slots.contains(c.from) && slots.insert(c.to).second, "two sequences in one state slot");
     work_steps_ += 1;
   }
 
@@ -274,7 +293,8 @@ class Simulation {
   }
 
   void check_end() {
-    std::int64_t generation = 0, prompt = 0, itls = 0, ttfts = 0, preemptions = 0;
+    std::int64_t generation = 0, prompt = 0, itls = 0, ttfts = 0, preemptions = 0, rows = 0;
+    bool any_cut = false;
     double previous_start = -1;
     for (const auto& a : asked_) {
       expect(a->num_done == 1, a->request.id + " never ended");
@@ -287,13 +307,19 @@ class Simulation {
         itls += n > 0 ? static_cast<std::int64_t>(n) - 1 : 0;
         longest = std::max(longest, n);
         if (a->request.sampling.debug_poison_nan && a->request.max_tokens > 0 && !a->aborted && !throws_)
-          expect(a->choices[i].finish == FinishReason::error && n == 0,
+          expect((a->choices[i].finish == FinishReason::error || a->choices[i].stopped) && n == 0,
                  a->request.id + " was poisoned and did not fail");
       }
+      if (longest == 0)
+        cut = cut || std::any_of(a->choices.begin(), a->choices.end(), [](auto& c) { return c.stopped; });
       ttfts += longest > 0 ? 1 : 0;
+      any_cut = any_cut || cut;
+      rows += static_cast<std::int64_t>(a->request.prompt.size());
+      for (const Choice& c : a->choices)
+        rows += std::max<std::int64_t>(0, static_cast<std::int64_t>(c.tokens.size()) - 1);
       preemptions += a->num_preemptions;
       prompt += static_cast<std::int64_t>(a->request.prompt.size());
-      if (a->request.sampling.prompt_logprobs >= 0 && !cut) {
+      if (a->request.sampling.prompt_logprobs >= 0 && !cut && !a->choices[0].stopped) {
         const std::vector<TokenOutput> expected = straight_line_prompt(a->request, info_);
         expect(a->num_prompt_calls == 1 && a->prompt_rows.size() == expected.size(),
                a->request.id + ": prompt logprobs are missing");
@@ -320,6 +346,11 @@ class Simulation {
       expect(totals_.preemptions == preemptions && totals_.done_preemptions == preemptions,
              "preemptions do not add up");
     expect(!exact_prompt_ || totals_.prompt == prompt, "prompt tokens do not add up");
+    // A token of output is a row, but the first of each choice, which comes from the last row of the prompt.
+    if (roomy_) expect(totals_.preemptions == 0, "preempted with room for all");
+    if (roomy_ && !any_cut)
+      expect(totals_.tokens == rows, "rows computed: " + std::to_string(totals_.tokens) + ", expected " +
+                                         std::to_string(rows) + ": a prompt was not computed once");
     // Every step moves the best-ranked sequence by a token. Under fcfs it stays the best and keeps what it has; under the priority
     // policy a newcomer may throw its progress away, once a newcomer.
     const auto factor =
@@ -338,7 +369,8 @@ class Simulation {
   std::vector<std::shared_ptr<Asked>> asked_;
   std::unique_ptr<Engine> engine_;
   std::int64_t num_steps_ = 0, work_steps_ = 0, steps_allowed_ = 0;
-  bool last_step_ = false, throws_ = false, any_prompt_logprobs_ = false, exact_prompt_ = true;
+  std::int64_t num_copies_ = 0;
+  bool last_step_ = false, throws_ = false, roomy_ = false, any_prompt_logprobs_ = false, exact_prompt_ = true;
 };
 
 }  // namespace
