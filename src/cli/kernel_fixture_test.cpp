@@ -40,7 +40,6 @@ class KernelFixture : public testing::TestWithParam<TestBackend> {
 
 TEST_P(KernelFixture, Norms) {
   const SafetensorsFile f = open("norms");
-  ops->reserve(8);
   const auto plus_one = [&](const std::string& name, std::int64_t n) {  // the fixture's norms are (1 + w)
     std::vector<float> w = f.read_f32(name);
     for (float& x : w) x += 1;
@@ -64,7 +63,6 @@ TEST_P(KernelFixture, RopeOfTextPositions) {
   const std::vector<std::int32_t> positions(all.begin(), all.begin() + 8);
   EXPECT_EQ(*std::max_element(positions.begin(), positions.end()), 262143);
   const Tensor x = place(f, "text.x", {8, 2, 256});
-  ops->reserve(8);
   ops->rope(x, b.ints({8}, positions), place(f, "inv_freq", {32}), RopeStyle::half_split);
   expect_near(b.read(x), f.read_f32("text.expected"), "rotated");
 }
@@ -72,7 +70,6 @@ TEST_P(KernelFixture, RopeOfTextPositions) {
 TEST_P(KernelFixture, CausalConv1d) {
   const SafetensorsFile f = open("causal_conv1d");
   const CaseBatch fresh = b.batch({{0, 13}}, 16), resumed = b.batch({{20, 13}}, 16);
-  ops->reserve(13);
   for (const auto& [name, c] : {std::pair{"fresh", &fresh}, {"resumed", &resumed}}) {
     std::vector<float> slots;  // the fixture's state in every slot: zeros must come from position 0
     for (std::int64_t s = 0; s < c->num_slots; ++s) {
@@ -89,7 +86,6 @@ TEST_P(KernelFixture, CausalConv1d) {
 TEST_P(KernelFixture, GatedDeltaRule) {
   const SafetensorsFile f = open("gated_delta_rule");
   const std::int64_t T = 66, Hv = 2, D = 128;
-  ops->reserve(T);
   const Tensor g = b.out({T, Hv}), beta = b.out({T, Hv});
   ops->gdn_gates(g, beta, place(f, "a", {T, Hv}), place(f, "b", {T, Hv}), place(f, "A_log", {Hv}),
                  place(f, "dt_bias", {Hv}));
@@ -128,7 +124,6 @@ TEST_P(KernelFixture, GatedAttention) {
   Batch all = c.batch;
   all.slot_mapping = b.ints({9}, slots);
   const Tensor out = b.out({4, 4, 256});
-  ops->reserve(9);
   ops->write_kv({cache_k, cache_v}, place(f, "k", {9, 2, 256}), place(f, "v", {9, 2, 256}), all);
   ops->attention(out, place(f, "q", {4, 4, 256}), {cache_k, cache_v}, c.batch, 0.0625f);
   ops->sigmoid_mul(out, out, place(f, "gate", {4, 4, 256}));
@@ -137,7 +132,6 @@ TEST_P(KernelFixture, GatedAttention) {
 
 TEST_P(KernelFixture, RouterTopk) {
   const SafetensorsFile f = open("router_topk");
-  ops->reserve(16);
   const auto check = [&](const std::string& name, std::int64_t T, std::int64_t E, std::int64_t A) {
     const Tensor weights = b.out({T, A}), ids = b.out_ints({T, A});
     ops->router_topk(weights, ids, place(f, name + ".logits", {T, E}), true);
@@ -153,14 +147,12 @@ TEST_P(KernelFixture, RouterTopk) {
 TEST_P(KernelFixture, Swiglu) {
   const SafetensorsFile f = open("swiglu");
   const Tensor out = b.out({5, 128});
-  ops->reserve(5);
   ops->silu_mul(out, place(f, "gate", {5, 128}), place(f, "up", {5, 128}));
   expect_near(b.read(out), f.read_f32("expected"), "swiglu");
 }
 
 TEST_P(KernelFixture, Fp8Linear) {
   const SafetensorsFile f = open("fp8_linear");
-  ops->reserve(5);
   for (const auto& [name, N, K] : {std::tuple{std::string("160x256"), 160, 256}, {std::string("96x300"), 96, 300}}) {
     const std::vector<std::byte> q = f.read_bytes(name + ".q");
     const std::vector<float> scales = f.read_f32(name + ".scale");

@@ -217,8 +217,8 @@ StartPlan plan_model(OpenedModel& m, Ops& ops, const LoadOptions& options, const
   for (const auto& [purpose, bytes] : planning.device().used_bytes()) needs.weights += static_cast<std::int64_t>(bytes);
   needs.activations = device.activations;
   needs.logits = device.logits;
-  needs.workspace = device.workspace;
-  needs.other = device.step_tensors;
+  needs.workspace = device.workspace + device.sampling;
+  needs.other = 2 * device.step_tensors;
   needs.program = kProgramBytes + (text_bytes + kMiB - 1) / kMiB * kMiB;
   needs.cache = cache_needs(m.info.cache, m.kv_dtype, config.block_tokens, options.engine.max_num_seqs,
                             wanted_max_model_len(options, m.info));

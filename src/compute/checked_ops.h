@@ -20,8 +20,10 @@ class CheckedOps final : public Ops {
   DType act_dtype() const override { return inner_->act_dtype(); }
   Matrix load_matrix(std::span<const StoredMatrix> parts) override;
   Arithmetic arithmetic(const Matrix& w) const override { return inner_->arithmetic(w); }
-  std::size_t workspace_bytes(std::int64_t max_tokens) override { return inner_->workspace_bytes(max_tokens); }
-  void reserve(std::int64_t max_tokens) override { inner_->reserve(max_tokens); }
+  std::size_t workspace_bytes(const StepShape& largest) override { return inner_->workspace_bytes(largest); }
+  void reserve(const StepShape& largest) override { inner_->reserve(largest); }
+  int num_threads() const override { return inner_->num_threads(); }
+  void parallel(std::int64_t n, const std::function<void(std::int64_t)>& body) override { inner_->parallel(n, body); }
 
   void embed(Tensor out, Tensor ids, const Matrix& table) override;
   void rms_norm(Tensor out, Tensor x, Tensor w, float eps) override;

@@ -14,12 +14,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "compute/device.h"
 #include "compute/matrix.h"
+#include "compute/step_shape.h"
 #include "tensor/tensor.h"
 
 namespace hearth {
@@ -76,12 +78,15 @@ class Ops {
   virtual std::size_t plan_matrix(Format format, std::int64_t rows, std::int64_t cols) {
     return static_cast<std::size_t>(rows * format_bytes(format, cols));
   }
-  // Bytes of scratch that steps of at most max_tokens rows need, given the matrices loaded so far; reserve() takes it.
-  virtual std::size_t workspace_bytes(std::int64_t max_tokens) {
-    (void)max_tokens;
-    return 0;
+  // Bytes that operations need beside their inputs and outputs in steps no larger than this, given the matrices loaded (or
+  // planned) so far. reserve() takes them; from then on nothing is allocated.
+  virtual std::size_t workspace_bytes(const StepShape& largest) = 0;
+  virtual void reserve(const StepShape& largest) = 0;
+  // Calls body(i) for each i in [0, n), on the backend's threads where it has some: host work between two forward passes.
+  virtual int num_threads() const { return 1; }
+  virtual void parallel(std::int64_t n, const std::function<void(std::int64_t)>& body) {
+    for (std::int64_t i = 0; i < n; ++i) body(i);
   }
-  virtual void reserve(std::int64_t max_tokens) { (void)max_tokens; }
 
   // ---- rows in, rows out -------------------------------------------------------------------------------------------
   // out[t, :] = table[ids[t], :]                                               out [T, D], ids [T], table [V, D]

@@ -34,6 +34,16 @@ void fork_followers(StepBatch& batch, const Sequence& leader, const RunnerInfo& 
 
 }  // namespace
 
+void reserve_batch(StepBatch& batch, const EngineConfig& config, const RunnerInfo& info) {
+  const auto t = static_cast<std::size_t>(config.max_num_batched_tokens),
+             b = static_cast<std::size_t>(config.max_num_seqs);
+  const auto blocks = static_cast<std::size_t>((config.max_model_len + info.block_tokens - 1) / info.block_tokens);
+  for (auto* rows : {&batch.token_ids, &batch.positions, &batch.slot_mapping}) rows->reserve(t);
+  for (auto* sequences : {&batch.cu_seqlens_q, &batch.seq_lens, &batch.state_slots}) sequences->reserve(b + 1);
+  batch.block_tables.reserve(b * blocks);
+  batch.samples.reserve(static_cast<std::size_t>(info.max_logit_rows) + b);
+}
+
 void build_batch(std::span<const Scheduled> scheduled, const RunnerInfo& info, StepBatch& batch,
                  std::vector<Sequence*>& sample_owners) {
   batch.token_ids.clear();

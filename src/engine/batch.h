@@ -12,6 +12,9 @@
 
 namespace hearth {
 
+// Room for the largest step.
+void reserve_batch(StepBatch& batch, const EngineConfig& config, const RunnerInfo& info);
+
 // Fills `batch` (vectors are reused) and, for each of batch.samples, the sequence it belongs to.
 void build_batch(std::span<const Scheduled> scheduled, const RunnerInfo& info, StepBatch& batch,
                  std::vector<Sequence*>& sample_owners);

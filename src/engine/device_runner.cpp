@@ -57,7 +57,12 @@ std::size_t lay_out_state(const CacheSpec& spec, const DeviceRunnerConfig& c, ch
   return at;
 }
 
-std::size_t arena_bytes(Model& model, DType act, const DeviceRunnerConfig& c) {
+// One forward that only counts: the arena's bytes, and what the operations of the largest step will be asked for.
+struct Counted {
+  std::size_t arena = 0;
+  StepShape shape;
+};
+Counted count_step(Model& model, DType act, const DeviceRunnerConfig& c) {
   DeviceRunnerConfig one = c;
   one.num_blocks = std::max(1, c.num_blocks);
   one.num_state_slots = std::max(1, c.num_state_slots);
@@ -72,10 +77,21 @@ std::size_t arena_bytes(Model& model, DType act, const DeviceRunnerConfig& c) {
   in.batch.seq_lens = in.batch.state_slots = shape_only({c.max_seqs});
   in.batch.block_tables = shape_only({c.max_seqs, c.max_blocks()});
   in.batch.block_tokens = c.block_tokens;
+  Counted counted;
+  counted.shape.tokens = c.max_batch_tokens;
+  counted.shape.sequences = c.max_seqs;
+  counted.shape.context = c.max_model_len;
   Arena arena;
-  Ctx counting(nullptr, arena, act);
+  Ctx counting = Ctx::plan(arena, act, counted.shape);
   model.forward(counting, in, caches);
-  return arena.peak_bytes();
+  counted.arena = arena.peak_bytes();
+  return counted;
+}
+
+// Rows of logits that are sampled side by side: more threads would wait for memory, and each sampler keeps some of it.
+std::size_t num_samplers(const Ops& ops, const DeviceRunnerConfig& c) {
+  constexpr int kMost = 4;
+  return static_cast<std::size_t>(std::min({kMost, ops.num_threads(), static_cast<int>(c.max_seqs)}));
 }
 
 }  // namespace
@@ -88,17 +104,20 @@ std::int64_t DeviceRunnerConfig::max_blocks() const { return (max_model_len + bl
 
 DevicePlan plan_device(Model& model, Ops& ops, const DeviceRunnerConfig& config) {
   DevicePlan plan;
-  const auto arena = static_cast<std::int64_t>(arena_bytes(model, ops.act_dtype(), config));
+  const Counted counted = count_step(model, ops.act_dtype(), config);
   plan.logits = config.logit_rows() * model.info().vocab_size * std::int64_t{sizeof(float)};
-  plan.activations = std::max<std::int64_t>(0, arena - plan.logits);
-  plan.workspace = static_cast<std::int64_t>(ops.workspace_bytes(config.max_batch_tokens));
+  plan.activations = std::max<std::int64_t>(0, static_cast<std::int64_t>(counted.arena) - plan.logits);
+  plan.workspace = static_cast<std::int64_t>(ops.workspace_bytes(counted.shape));
+  const auto vocab = static_cast<std::size_t>(model.info().vocab_size);
+  plan.sampling =
+      static_cast<std::int64_t>(num_samplers(ops, config) * (Sampler::bytes(vocab) + vocab * sizeof(float)));
   plan.step_tensors = step_tensor_bytes(config);
   return plan;
 }
 
 DeviceRunner::DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceRunnerConfig& config,
                            const std::function<void(std::int64_t)>& reserved)
-    : model_(std::move(model)), ops_(ops), config_(config), sampler_(config.logprobs_mode) {
+    : model_(std::move(model)), ops_(ops), config_(config) {
   const ModelInfo& m = model_->info();
   HEARTH_CHECK(config.num_blocks >= 1);
   HEARTH_CHECK(m.cache.num_state_layers == 0 || config.num_state_slots >= 1);
@@ -124,12 +143,16 @@ DeviceRunner::DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceR
     cache_buffers_.push_back(take(bytes, "state"));
     lay_out_state(m.cache, config_, static_cast<char*>(cache_buffers_.back().data()), caches_);
   }
-  const std::size_t activations = arena_bytes(*model_, ops_.act_dtype(), config_);
-  arena_buffer_ = take(activations, "activations");
-  arena_ = Arena(arena_buffer_.data(), activations);
+  const Counted counted = count_step(*model_, ops_.act_dtype(), config_);
+  arena_buffer_ = take(counted.arena, "activations");
+  arena_ = Arena(arena_buffer_.data(), counted.arena);
   step_buffer_ = take(static_cast<std::size_t>(step_tensor_bytes(config_)), "other");
-  ops_.reserve(config_.max_batch_tokens);
-  row_.resize(static_cast<std::size_t>(m.vocab_size));
+  ops_.reserve(counted.shape);
+  samplers_.resize(num_samplers(ops_, config_), {Sampler(config.logprobs_mode), {}});
+  for (RowSampler& s : samplers_) {
+    s.sampler.reserve(static_cast<std::size_t>(m.vocab_size));
+    s.row.resize(static_cast<std::size_t>(m.vocab_size));
+  }
 }
 
 Tensor DeviceRunner::put(const std::vector<std::int32_t>& values, std::initializer_list<std::int64_t> shape) {
@@ -162,8 +185,11 @@ std::vector<SampledRow> DeviceRunner::step(const StepBatch& batch) {
   const auto t = static_cast<std::int64_t>(batch.token_ids.size()),
              b = static_cast<std::int64_t>(batch.seq_lens.size());
   logit_rows_.clear();  // each once, though several samples may read it
-  for (const SampleRow& sample : batch.samples)
+  logits_of_sample_.clear();
+  for (const SampleRow& sample : batch.samples) {
     if (logit_rows_.empty() || logit_rows_.back() != sample.row) logit_rows_.push_back(sample.row);
+    logits_of_sample_.push_back(static_cast<std::int32_t>(logit_rows_.size()) - 1);
+  }
   const auto l = static_cast<std::int64_t>(logit_rows_.size());
   HEARTH_CHECK_LE(t, std::int64_t{config_.max_batch_tokens});
   HEARTH_CHECK_LE(b, std::int64_t{config_.max_seqs});
@@ -195,14 +221,22 @@ std::vector<SampledRow> DeviceRunner::step(const StepBatch& batch) {
   last_rows_ = t;
   copy_caches(batch);
 
-  std::vector<SampledRow> rows;
-  rows.reserve(batch.samples.size());
-  std::int64_t i = 0;
-  for (const SampleRow& sample : batch.samples) {
-    if (logit_rows_[static_cast<std::size_t>(i)] != sample.row) ++i;
-    ops_.device().copy_out(row_.data(), logits.row<float>(i), row_.size() * sizeof(float));
-    rows.push_back(sampler_.sample(row_, sample));
-  }
+  return sample(logits, batch);
+}
+
+std::vector<SampledRow> DeviceRunner::sample(const Tensor& logits, const StepBatch& batch) {
+  constexpr std::size_t kWorthSharing = 1 << 17;  // logits: tens of microseconds
+  std::vector<SampledRow> rows(batch.samples.size());
+  const std::size_t n = rows.size();
+  const std::size_t shares =
+      n * static_cast<std::size_t>(info_.vocab_size) < kWorthSharing ? 1 : std::min(n, samplers_.size());
+  ops_.parallel(static_cast<std::int64_t>(shares), [&](std::int64_t share) {
+    RowSampler& mine = samplers_[static_cast<std::size_t>(share)];
+    for (auto i = static_cast<std::size_t>(share); i < n; i += shares) {
+      ops_.device().copy_out(mine.row.data(), logits.row<float>(logits_of_sample_[i]), mine.row.size() * sizeof(float));
+      rows[i] = mine.sampler.sample(mine.row, batch.samples[i]);
+    }
+  });
   return rows;
 }
 

@@ -4,7 +4,8 @@
 //
 // Order     1 plan_device() on the bound model gives every size; 2 plan_memory() decides blocks and slots; 3 the constructor
 //           allocates, and touches every page, so that lacking memory shows before "ready".
-// Owns      KV blocks (kv_dtype), convolution and recurrent states (f32), the arena, step tensors; the model with its weights.
+// Owns      KV blocks (kv_dtype), convolution and recurrent states (f32), the arena, step tensors; the model with its weights;
+//           a few samplers, which take the rows of a large step side by side (a row's token does not depend on which).
 // Threads   the engine thread only.
 // Errors    the constructor throws StartupError when the device has not the memory. Rows with NaN or Inf: see runner.h.
 #pragma once
@@ -42,8 +43,9 @@ struct DeviceRunnerConfig {
 struct DevicePlan {
   std::int64_t activations = 0;  // the arena without the logits
   std::int64_t logits = 0;
-  std::int64_t workspace = 0;
-  std::int64_t step_tensors = 0;
+  std::int64_t workspace = 0;     // of the operations
+  std::int64_t sampling = 0;      // of the samplers, on the host
+  std::int64_t step_tensors = 0;  // on the device; as much again on the host
 };
 DevicePlan plan_device(Model& model, Ops& ops, const DeviceRunnerConfig& config);
 
@@ -60,7 +62,13 @@ class DeviceRunner final : public Runner {
   std::int64_t last_rows() const { return last_rows_; }
 
  private:
+  struct RowSampler {
+    Sampler sampler;
+    std::vector<float> row;  // [V]
+  };
+
   void copy_caches(const StepBatch& batch);
+  std::vector<SampledRow> sample(const Tensor& logits, const StepBatch& batch);
   Tensor put(const std::vector<std::int32_t>& values, std::initializer_list<std::int64_t> shape);
 
   std::unique_ptr<Model> model_;
@@ -73,8 +81,8 @@ class DeviceRunner final : public Runner {
   StepCaches caches_;
   std::size_t step_used_ = 0;  // of step_buffer_, bytes
   std::vector<std::int32_t> seq_of_row_, logit_rows_;
-  std::vector<float> row_;  // [V] on the host
-  Sampler sampler_;
+  std::vector<std::int32_t> logits_of_sample_;  // which of logit_rows_ a sample reads
+  std::vector<RowSampler> samplers_;
   std::int64_t last_rows_ = 0;
 };
 

@@ -60,33 +60,24 @@ class SmallModel final : public Model {
 
   Tensor forward(Ctx& c, const StepInput& in, StepCaches& caches) override {
     const std::int64_t t = in.token_ids.dim(0), l = in.logit_rows.dim(0);
-    Tensor x = c.make({t, D}), u = c.make({t, D}), w = c.make({t, D}), q = c.make({t, 2, 4}), k = c.make({t, 1, 4}),
-           v = c.make({t, 1, 4});
-    Tensor a = c.make({t, 2, 4}), m = c.make({t, D}), g = c.make({t, 1}), beta = c.make({t, 1}), y = c.make({t, 1, 4}),
-           n = c.make({t, D});
-    Tensor last = c.make({l, D}), logits = c.make(DType::f32, {l, V});
-    if (c.planning()) return logits;
-    Ops& ops = c.ops();
-    ops.embed(x, in.token_ids, embed_);
-    ops.linear(u, x, u_);
-    ops.causal_conv1d(w, u, conv_, caches.conv_state[0], in.batch);
-    ops.gdn_gates(g, beta, w.slice(1, 0, 1), w.slice(1, 1, 2), zero_, zero_);
-    ops.linear(k.view({t, 4}), w, k_);
-    ops.linear(v.view({t, 4}), w, v_);
-    ops.l2_norm(k, k, 1e-6f, 1.0f);
-    ops.gated_delta_rule(y, k, k, v, g, beta, caches.recurrent_state[0], HeadMap::grouped, in.batch);
-    ops.linear(q.view({t, 8}), x, q_);
-    ops.rope(q, in.batch.positions, inv_freq_, RopeStyle::half_split);
-    ops.rope(k, in.batch.positions, inv_freq_, RopeStyle::half_split);
-    ops.write_kv(caches.kv[0], k, v, in.batch);
-    ops.attention(a, q, caches.kv[0], in.batch, 0.5f);
-    ops.linear(m, a.view({t, 8}), o_);
-    ops.linear(n, y.view({t, 4}), y_);
-    ops.add(x, m);
-    ops.add(x, n);
-    if (l == 0) return logits;
-    ops.gather_rows(last, x, in.logit_rows);
-    ops.linear(logits, last, head_);
+    Tensor logits = c.make(DType::f32, {l, V});
+    Tensor x = c.embed(in.token_ids, embed_);
+    Tensor w = c.causal_conv1d(c.linear(x, u_), conv_, caches.conv_state[0], in.batch);
+    const Ctx::Gates gates = c.gdn_gates(w.slice(1, 0, 1), w.slice(1, 1, 2), zero_, zero_);
+    const auto [ks, vs] = c.linear_many<2>(w, {&k_, &v_});
+    Tensor k = ks.heads(1), v = vs.heads(1), q = c.linear(x, q_).heads(2);
+    c.l2_norm_in_place(k, 1e-6f, 1.0f);
+    Tensor y = c.gated_delta_rule(k, k, v, gates, caches.recurrent_state[0], HeadMap::grouped, in.batch);
+    c.rope_in_place(q, in.batch.positions, inv_freq_, RopeStyle::half_split);
+    c.rope_in_place(k, in.batch.positions, inv_freq_, RopeStyle::half_split);
+    c.write_kv(caches.kv[0], k, v, in.batch);
+    Tensor m = c.linear(c.attention(q, caches.kv[0], in.batch, 0.5f).view({t, 8}), o_);
+    Tensor n = c.linear(y.view({t, 4}), y_);
+    if (!c.planning()) {
+      c.ops().add(x, m);
+      c.ops().add(x, n);
+    }
+    if (l > 0) c.linear_into(logits, c.gather_rows(x, in.logit_rows), head_);
     return logits;
   }
 
@@ -263,6 +254,9 @@ TEST(DeviceRunner, TakesWhatWasPlanned) {
   EXPECT_EQ(used["state"], pages(4 * needs.state_bytes_per_slot));
   EXPECT_EQ(used["activations"], pages(plan.activations + plan.logits));
   EXPECT_EQ(used["other"], pages(plan.step_tensors));
+  EXPECT_EQ(used["workspace"], pages(plan.workspace));
+  EXPECT_GT(plan.workspace, 0);
+  EXPECT_GE(plan.sampling, 23 * 8);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace hearth {
 Engine::Impl::Impl(EngineConfig c, std::unique_ptr<Runner> r, const Clock& k, EngineMetrics* m)
     : config(c), runner(std::move(r)), info(runner->info()), clock(k), metrics(m), scheduler(config, info) {
   check_config(config, info);
+  reserve_batch(batch, config, info);
   stats.num_blocks = stats.num_free_blocks = info.num_blocks;
   stats.num_state_slots = stats.num_free_state_slots = info.num_state_slots;
 }

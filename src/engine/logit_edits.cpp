@@ -32,6 +32,16 @@ bool LogitEdits::any(const SampleRow& row) {
          penalises(p);
 }
 
+void LogitEdits::reserve(std::size_t vocab) {
+  counts_.assign(vocab, 0);
+  in_prompt_.assign(vocab, 0);
+  for (std::vector<std::int32_t>* ids : {&output_ids_, &prompt_ids_}) {
+    ids->resize(vocab);
+    ids->clear();
+  }
+  kept_.resize(vocab);
+}
+
 void LogitEdits::allow_only(std::span<float> logits, const std::vector<std::int32_t>& ids) {
   kept_.clear();
   for (const std::int32_t id : ids)

@@ -28,6 +28,10 @@ class LogitEdits {
   static bool any(const SampleRow& row);
   void apply(std::span<float> logits, const SampleRow& row);
 
+  static constexpr std::size_t kBytesPerToken =  // of the vocabulary
+      3 * sizeof(std::int32_t) + sizeof(char) + sizeof(std::pair<std::int32_t, float>);
+  void reserve(std::size_t vocab);
+
  private:
   void allow_only(std::span<float> logits, const std::vector<std::int32_t>& ids);
   void penalise(std::span<float> logits, const SampleRow& row);

@@ -15,6 +15,9 @@ namespace hearth {
 
 class LogprobReader {
  public:
+  static constexpr std::size_t kBytesPerToken = sizeof(Candidate);  // of the vocabulary
+  void reserve(std::size_t vocab) { best_.resize(vocab); }
+
   // top: how many of the best to list (SamplingParams::kAllLogprobs: every one above −inf). max: the row's largest number.
   TokenOutput read(std::span<const float> row, float max, std::int32_t token, int top, bool logits);
 

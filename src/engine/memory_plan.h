@@ -28,7 +28,7 @@ struct MemoryNeeds {
   std::int64_t weights = 0;
   std::int64_t activations = 0;  // without the logits
   std::int64_t logits = 0;
-  std::int64_t workspace = 0;  // Ops::workspace_bytes
+  std::int64_t workspace = 0;  // Ops::workspace_bytes, and what sampling takes
   std::int64_t other = 0;      // step tensors
   std::int64_t program = 0;    // code, vocabulary, threads, connections
   CacheNeeds cache;

@@ -8,6 +8,13 @@
 
 namespace hearth {
 
+void Nucleus::reserve(std::size_t vocab) {
+  sums_.resize(vocab / kSumChunk + 1);
+  gathered_.resize(vocab);
+  weights_.resize(vocab);
+  kept_.resize(vocab);
+}
+
 void Nucleus::cut(std::span<const float> row, float max, const SamplingParams& params) {
   row_ = row;
   max_ = max;

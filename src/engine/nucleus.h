@@ -32,6 +32,13 @@ class Nucleus {
     Candidate candidate;
     float weight = 0;  // exp(logit − max)
   };
+
+ public:
+  static constexpr std::size_t kBytesPerToken =
+      sizeof(Candidate) + sizeof(float) + sizeof(Weighted);  // of the vocabulary
+  void reserve(std::size_t vocab);
+
+ private:
   void weigh();  // kept_ and total_ from gathered_
   void keep_mass(double wanted);
 

@@ -26,6 +26,18 @@ class Sampler {
   // logits [V] f32 are scratch afterwards.
   SampledRow sample(std::span<float> logits, const SampleRow& row);
 
+  // What rows of this many logits need, taken now instead of when a request first asks for it.
+  static constexpr std::size_t bytes(std::size_t vocab) {
+    return vocab *
+           (sizeof(float) + LogitEdits::kBytesPerToken + LogprobReader::kBytesPerToken + Nucleus::kBytesPerToken);
+  }
+  void reserve(std::size_t vocab) {
+    raw_.resize(vocab);
+    edits_.reserve(vocab);
+    reader_.reserve(vocab);
+    nucleus_.reserve(vocab);
+  }
+
  private:
   LogprobsMode mode_;
   LogitEdits edits_;

@@ -2,6 +2,11 @@
 
 namespace hearth {
 
+void Ctx::saw_linear(Tensor x, std::size_t outs) const {
+  keep_largest(shape_->linear_cols, x.dim(1));
+  keep_largest(shape_->linear_outs, static_cast<std::int64_t>(outs));
+}
+
 Tensor Ctx::embed(Tensor ids, const Matrix& table) const {
   Tensor out = make({ids.dim(0), table.cols});
   if (ops_) ops_->embed(out, ids, table);
@@ -34,6 +39,11 @@ Tensor Ctx::gather_rows(Tensor x, Tensor rows) const {
 Tensor Ctx::attention(Tensor q, const KvCache& cache, const Batch& batch, float scale) const {
   Tensor out = make({q.dim(0), q.dim(1), q.dim(2)});
   if (ops_) ops_->attention(out, q, cache, batch, scale);
+  if (shape_) {
+    keep_largest(shape_->heads_per_kv_head, q.dim(1) / cache.k.dim(2));
+    keep_largest(shape_->head_dim, q.dim(2));
+    shape_->narrow_kv |= cache.k.dtype != DType::f32;
+  }
   return out;
 }
 
@@ -53,6 +63,7 @@ Tensor Ctx::gated_delta_rule(Tensor q, Tensor k, Tensor v, Gates gates, Tensor s
                              const Batch& batch) const {
   Tensor y = make({v.dim(0), v.dim(1), v.dim(2)});
   if (ops_) ops_->gated_delta_rule(y, q, k, v, gates.g, gates.beta, state, map, batch);
+  if (shape_) keep_largest(shape_->value_dim, v.dim(2));
   return y;
 }
 
@@ -60,6 +71,10 @@ Ctx::Routing Ctx::router_topk(Tensor logits, std::int64_t num_experts_per_tok, b
   Routing out{make(DType::f32, {logits.dim(0), num_experts_per_tok}),
               make(DType::i32, {logits.dim(0), num_experts_per_tok})};
   if (ops_) ops_->router_topk(out.weights, out.ids, logits, renormalise);
+  if (shape_) {
+    keep_largest(shape_->experts, logits.dim(1));
+    keep_largest(shape_->active_experts, num_experts_per_tok);
+  }
   return out;
 }
 
@@ -71,6 +86,7 @@ void Ctx::add_rms_norm_into(Tensor out, Tensor r, Tensor m, Tensor w, float eps)
 }
 void Ctx::linear_into(Tensor out, Tensor x, const Matrix& w, Tensor bias) const {
   if (ops_) ops_->linear(out, x, w, bias);
+  if (shape_) saw_linear(x, 1);
 }
 void Ctx::sigmoid_mul_in_place(Tensor x, Tensor gate) const {
   if (ops_) ops_->sigmoid_mul(x, x, gate);
@@ -80,6 +96,7 @@ void Ctx::add_sigmoid_scaled(Tensor x, Tensor y, Tensor s) const {
 }
 void Ctx::rope_in_place(Tensor x, Tensor positions, Tensor inv_freq, RopeStyle style) const {
   if (ops_) ops_->rope(x, positions, inv_freq, style);
+  if (shape_) keep_largest(shape_->half_rotary, inv_freq.dim(0));
 }
 void Ctx::write_kv(const KvCache& cache, Tensor k, Tensor v, const Batch& batch) const {
   if (ops_) ops_->write_kv(cache, k, v, batch);
@@ -92,6 +109,10 @@ void Ctx::gated_rms_norm_in_place(Tensor x, Tensor z, Tensor w, float eps) const
 }
 void Ctx::moe_into(Tensor out, Tensor x, Routing routing, const Experts& experts) const {
   if (ops_) ops_->moe(out, x, routing.weights, routing.ids, experts);
+  if (shape_) {
+    keep_largest(shape_->moe_hidden, x.dim(1));
+    keep_largest(shape_->expert_width, experts.gate_proj.front().rows);
+  }
 }
 
 }  // namespace hearth

@@ -1,7 +1,8 @@
 // ctx.h — the same verbs as Ops, returning tensors from the step's arena, so that a model reads as maths.
 //
 // Planning  with ops == nullptr nothing is computed; the arena counts. One forward on the largest step (shapes without
-//           memory) gives the exact activation memory before anything is reserved.
+//           memory) gives the exact activation memory before anything is reserved, and in `shape` what its operations will be
+//           asked for.
 // Memory    scope() frees at its end what was made after it: a block makes its result first, then opens a scope, so that
 //           activation memory does not grow with the number of layers.
 #pragma once
@@ -18,6 +19,11 @@ namespace hearth {
 class Ctx {
  public:
   Ctx(Ops* ops, Arena& arena, DType act = DType::f32) : ops_(ops), arena_(arena), act_(act) {}
+  static Ctx plan(Arena& arena, DType act, StepShape& shape) {
+    Ctx c(nullptr, arena, act);
+    c.shape_ = &shape;
+    return c;
+  }
 
   bool planning() const { return ops_ == nullptr; }
   Ops& ops() const { return *ops_; }
@@ -49,6 +55,7 @@ class Ctx {
     std::array<Tensor, n> outs;
     for (std::size_t i = 0; i < n; ++i) outs[i] = make({x.dim(0), ws[i]->rows});
     if (ops_) ops_->linear_many(outs, x, ws, biases);
+    if (shape_) saw_linear(x, n);
     return outs;
   }
   Tensor silu_mul(Tensor gate, Tensor up) const;  // in gate's place
@@ -86,7 +93,10 @@ class Ctx {
   }
 
  private:
+  void saw_linear(Tensor x, std::size_t outs) const;
+
   Ops* ops_;
+  StepShape* shape_ = nullptr;  // when planning
   Arena& arena_;
   DType act_;
 };

@@ -4,14 +4,20 @@ namespace hearth {
 
 Tensor Arena::make(DType dtype, std::initializer_list<std::int64_t> shape) {
   Tensor t(nullptr, dtype, shape);
-  const std::size_t bytes = (static_cast<std::size_t>(t.size_bytes()) + 255) / 256 * 256;
+  t.data = take_bytes(static_cast<std::size_t>(t.size_bytes()));
+  return t;
+}
+
+void* Arena::take_bytes(std::size_t size) {
+  const std::size_t bytes = (size + 255) / 256 * 256;
+  char* at = nullptr;
   if (base_ != nullptr) {
     HEARTH_CHECK_LE(used_ + bytes, capacity_);
-    t.data = base_ + used_;
+    at = base_ + used_;
   }
   used_ += bytes;
   peak_ = std::max(peak_, used_);
-  return t;
+  return at;
 }
 
 }  // namespace hearth

@@ -18,6 +18,10 @@ class Arena {
   Arena(void* base, std::size_t capacity) : base_(static_cast<char*>(base)), capacity_(capacity) {}
 
   Tensor make(DType dtype, std::initializer_list<std::int64_t> shape);
+  template <class T>
+  T* take(std::int64_t count) {
+    return static_cast<T*>(take_bytes(static_cast<std::size_t>(count) * sizeof(T)));
+  }
   void reset() { used_ = 0; }
   std::size_t mark() const { return used_; }  // release(mark()) frees what came after
   void release(std::size_t mark) { used_ = mark; }
@@ -25,6 +29,8 @@ class Arena {
   bool planning() const { return base_ == nullptr; }
 
  private:
+  void* take_bytes(std::size_t size);
+
   char* base_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t used_ = 0;

@@ -27,7 +27,33 @@ struct Tile {
   std::int64_t sequence, begin, end;
 };
 
+struct AttentionScratch {
+  Tile* tiles;
+  float* states;
+  AttentionScratch(Arena& a, std::int64_t num_tiles, std::int64_t numbers)
+      : tiles(a.take<Tile>(num_tiles)), states(a.take<float>(numbers)) {}
+};
+
+std::int64_t rows_of_tile(std::int64_t heads) { return std::max<std::int64_t>(1, kTileQueries / heads); }
+std::int64_t state_numbers(std::int64_t head_dim) { return (head_dim + 15) / 16 * 16 + 16; }  // of one query
+std::int64_t block_numbers(std::int64_t head_dim, bool convert) { return convert ? 2 * kAttendBlock * head_dim : 0; }
+
+// Tiles times KV heads below this many a thread are cut into spans.
+constexpr std::int64_t kFewTiles = 4;
+
 }  // namespace
+
+std::size_t attention_scratch_bytes(const StepShape& s, int threads) {
+  if (s.head_dim == 0) return 0;
+  const std::int64_t tile_rows = rows_of_tile(s.heads_per_kv_head), state = state_numbers(s.head_dim);
+  const std::int64_t queries = std::max(kTileQueries, s.heads_per_kv_head), max_spans = (s.context + kSpan - 1) / kSpan;
+  const std::int64_t num_tiles = std::min(s.tokens, s.tokens / tile_rows + s.sequences);
+  const std::int64_t whole = threads * 2 * queries * state;
+  const std::int64_t split =
+      max_spans > 1 ? std::min(kSplitNumbers, kFewTiles * threads * max_spans * queries * state) : 0;
+  return Workspace::bytes_of<AttentionScratch>(
+      num_tiles, std::max(whole, split) + threads * block_numbers(s.head_dim, s.narrow_kv));
+}
 
 void CpuOps::write_kv(const KvCache& cache, Tensor k, Tensor v, const Batch& batch) {
   const std::int64_t n = k.dim(1) * k.dim(2);
@@ -44,38 +70,42 @@ void CpuOps::write_kv(const KvCache& cache, Tensor k, Tensor v, const Batch& bat
 
 void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& batch, float scale) {
   const std::int64_t H = q.dim(1), K = q.dim(2), G = cache.k.dim(2), N = batch.block_tokens;
-  const std::int64_t heads = H / G, width = (K + 15) / 16 * 16;
+  const std::int64_t heads = H / G, state = state_numbers(K), width = state - 16;
   const auto* positions = batch.positions.ptr<std::int32_t>();
   const auto* cu = batch.cu_seqlens_q.ptr<std::int32_t>();
   const std::int64_t B = batch.seq_lens.dim(0);
 
-  const std::int64_t tile_rows = std::max<std::int64_t>(1, kTileQueries / heads);
-  std::vector<Tile> tiles;
-  std::int64_t longest = 0, most_rows = 0;
-  for (std::int64_t b = 0; b < B; ++b)
-    for (std::int64_t t = cu[b]; t < cu[b + 1]; t += tile_rows) {
-      tiles.push_back({b, t, std::min<std::int64_t>(t + tile_rows, cu[b + 1])});
-      longest = std::max<std::int64_t>(longest, positions[tiles.back().end - 1] + 1);
-      most_rows = std::max(most_rows, tiles.back().end - t);
-    }
-  if (tiles.empty()) return;
-  const auto num_tiles = static_cast<std::int64_t>(tiles.size());
-  const std::int64_t queries = most_rows * heads, state = width + 16;
+  const std::int64_t tile_rows = rows_of_tile(heads);
+  std::int64_t num_tiles = 0, longest = 0, most_rows = 0;
+  for (std::int64_t b = 0; b < B; ++b) {
+    const std::int64_t rows = cu[b + 1] - cu[b];
+    if (rows == 0) continue;
+    num_tiles += (rows + tile_rows - 1) / tile_rows;
+    longest = std::max<std::int64_t>(longest, positions[cu[b + 1] - 1] + 1);
+    most_rows = std::max(most_rows, std::min(rows, tile_rows));
+  }
+  if (num_tiles == 0) return;
+  const std::int64_t queries = most_rows * heads;
 
   // Few tiles and long contexts: a thread takes one span of a tile, whose states wait to be joined. Otherwise all spans of a
   // tile, one after the other.
   const std::int64_t max_spans = (longest + kSpan - 1) / kSpan;
-  const bool split =
-      max_spans > 1 && num_tiles * G < 4 * pool_.size() && num_tiles * G * max_spans * queries * state <= kSplitNumbers;
+  const bool split = max_spans > 1 && num_tiles * G < kFewTiles * pool_.size() &&
+                     num_tiles * G * max_spans * queries * state <= kSplitNumbers;
   const std::int64_t spans = split ? max_spans : 1, items = num_tiles * G * spans;
 
   // Scratch: per item the state of its queries, or per thread two of them; per thread one widened block of k and v.
   const bool convert = cache.k.dtype != DType::f32;
-  const std::int64_t per_thread = queries * state * (split ? 0 : 2) + (convert ? 2 * kAttendBlock * K : 0);
+  const std::int64_t per_thread = queries * state * (split ? 0 : 2) + block_numbers(K, convert);
   const std::int64_t per_item = split ? queries * state : 0;
-  float* scratch =
-      attention_.get<float>(*device_, static_cast<std::size_t>(per_thread * pool_.size() + per_item * items));
+  const auto space = workspace_.lay_out<AttentionScratch>(num_tiles, per_thread * pool_.size() + per_item * items);
+  float* scratch = space.states;
   float* item_states = scratch + per_thread * pool_.size();
+  Tile* tiles = space.tiles;
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t t = cu[b]; t < cu[b + 1]; t += tile_rows)
+      *tiles++ = {b, t, std::min<std::int64_t>(t + tile_rows, cu[b + 1])};
+  tiles = space.tiles;
 
   const auto clear = [&](float* states, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -148,7 +178,7 @@ void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& 
     struct {
       const Tile& tile;
       std::int64_t g, span;
-    } r{tiles[static_cast<std::size_t>(num_tiles - 1 - item / (G * spans))], item / spans % G, item % spans};
+    } r{tiles[num_tiles - 1 - item / (G * spans)], item / spans % G, item % spans};
     return r;
   };
   pool_.run(items, [&](std::int64_t item, int worker) {

@@ -1,5 +1,7 @@
 #include "backend/cpu/cpu_ops.h"
 
+#include <algorithm>
+
 #include "backend/cpu/cpu_ops_impl.h"
 #include "backend/cpu/isa.h"
 #include "base/log.h"
@@ -9,7 +11,9 @@ namespace hearth {
 CpuOps::CpuOps(const CpuOptions& options)
     : device_(make_host_device()),
       kernels_(choose_kernels(options.isa)),
-      pool_(options.threads > 0 ? options.threads : default_num_threads()) {
+      pool_(options.threads > 0 ? options.threads : default_num_threads()),
+      workspace_(*device_),
+      rope_memory_(*device_) {
   log_info("cpu: kernels={} threads={}", kernels_.name, pool_.size());
 }
 
@@ -42,11 +46,17 @@ std::size_t CpuOps::plan_matrix(Format format, std::int64_t rows, std::int64_t c
   return (bytes + 4095) / 4096 * 4096;  // a matrix has pages of its own
 }
 
-std::size_t CpuOps::workspace_bytes(std::int64_t max_tokens) {
-  return static_cast<std::size_t>(max_tokens) * (q_stride(max_quantized_cols_) + 4 * sizeof(void*));
+// Operations run one after the other: the largest of them.
+std::size_t CpuOps::scratch_bytes(const StepShape& largest) const {
+  return std::max({linear_scratch_bytes(largest, max_quantized_cols_), attention_scratch_bytes(largest, pool_.size()),
+                   moe_scratch_bytes(largest, max_quantized_cols_ > 0)});
 }
 
-void CpuOps::reserve(std::int64_t max_tokens) {
+std::size_t CpuOps::workspace_bytes(const StepShape& largest) {
+  return scratch_bytes(largest) + Workspace::bytes_of<RopeTable>(largest.tokens, largest.half_rotary);
+}
+
+void CpuOps::reserve(const StepShape& largest) {
   for (const auto& [format, e] : expanded_) {
     const LayoutChoice choice = layout_for(format);
     log_info("cpu: {} matrices of {} are expanded to {}: {:.1f} MiB instead of {:.1f}", e.matrices,
@@ -55,11 +65,9 @@ void CpuOps::reserve(std::int64_t max_tokens) {
              static_cast<double>(e.bytes) / (1 << 20), static_cast<double>(e.stored) / (1 << 20));
   }
   expanded_.clear();
-  const auto rows = static_cast<std::size_t>(max_tokens);
-  x_quantized_.get<std::byte>(*device_, rows * q_stride(max_quantized_cols_));
-  x_rows_.reserve(rows);
-  xq_rows_.reserve(rows);
-  out_rows_.reserve(2 * rows);
+  workspace_.reserve(scratch_bytes(largest));
+  rope_.reset();
+  rope_memory_.reserve(Workspace::bytes_of<RopeTable>(largest.tokens, largest.half_rotary));
 }
 
 std::unique_ptr<Ops> make_cpu_ops(const CpuOptions& options) { return std::make_unique<CpuOps>(options); }

@@ -3,30 +3,16 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "backend/cpu/cpu_ops.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/pack.h"
 #include "base/thread_pool.h"
+#include "compute/workspace.h"
 
 namespace hearth {
-
-// Memory that grows to what a call needs and stays.
-class Scratch {
- public:
-  template <class T>
-  T* get(Device& device, std::size_t count) {
-    if (count * sizeof(T) > buffer_.bytes()) {
-      buffer_ = {};
-      buffer_ = device.alloc(count * sizeof(T), "workspace");
-    }
-    return static_cast<T*>(buffer_.data());
-  }
-
- private:
-  Buffer buffer_;
-};
 
 // One matrix times some rows. x holds a pointer per row, of floats or of QBlocks as the layout wants.
 struct GemmJob {
@@ -36,6 +22,25 @@ struct GemmJob {
   std::int64_t rows = 0;
   const float* bias = nullptr;
 };
+
+// cos and sin of the last positions and frequencies asked for: the layers of a step ask for the same.
+struct RopeTable {
+  std::int64_t rows, half;
+  std::int32_t* positions;
+  float *freq, *cos, *sin;
+  RopeTable(Arena& a, std::int64_t t, std::int64_t h)
+      : rows(t),
+        half(h),
+        positions(a.take<std::int32_t>(t)),
+        freq(a.take<float>(h)),
+        cos(a.take<float>(t * h)),
+        sin(a.take<float>(t * h)) {}
+};
+
+// What each operation takes at most; quantized_cols: of the widest matrix whose activations are quantised, 0 without one.
+std::size_t linear_scratch_bytes(const StepShape& largest, std::int64_t quantized_cols);
+std::size_t attention_scratch_bytes(const StepShape& largest, int threads);
+std::size_t moe_scratch_bytes(const StepShape& largest, bool quantized);
 
 class CpuOps final : public Ops {
  public:
@@ -48,8 +53,12 @@ class CpuOps final : public Ops {
 
   Matrix load_matrix(std::span<const StoredMatrix> parts) override;
   std::size_t plan_matrix(Format format, std::int64_t rows, std::int64_t cols) override;
-  std::size_t workspace_bytes(std::int64_t max_tokens) override;
-  void reserve(std::int64_t max_tokens) override;
+  std::size_t workspace_bytes(const StepShape& largest) override;
+  void reserve(const StepShape& largest) override;
+  int num_threads() const override { return pool_.size(); }
+  void parallel(std::int64_t n, const std::function<void(std::int64_t)>& body) override {
+    pool_.run(n, [&](std::int64_t i, int) { body(i); });
+  }
 
   void embed(Tensor out, Tensor ids, const Matrix& table) override;
   void rms_norm(Tensor out, Tensor x, Tensor w, float eps) override;
@@ -91,10 +100,11 @@ class CpuOps final : public Ops {
       for (std::int64_t i = item * grain; i < std::min(n, (item + 1) * grain); ++i) body(i);
     });
   }
-  void run_jobs(std::span<const GemmJob> jobs);
-  // Quantised copies of rows; row i at base + i · q_stride(cols).
-  std::byte* quantize_rows(Scratch& scratch, const float* const* rows, std::int64_t count, std::int64_t cols);
-  void rope_table(Tensor positions, Tensor inv_freq);
+  std::size_t scratch_bytes(const StepShape& largest) const;
+  void run_jobs(std::span<const GemmJob> jobs, std::int64_t* job_end);  // job_end [jobs]: scratch
+  // Quantised copies of rows; row i at to + i · q_stride(cols).
+  void quantize_rows(std::byte* to, const float* const* rows, std::int64_t count, std::int64_t cols);
+  const RopeTable& rope_table(Tensor positions, Tensor inv_freq);
 
   std::unique_ptr<Device> device_;
   const Kernels& kernels_;
@@ -106,15 +116,8 @@ class CpuOps final : public Ops {
   };
   std::map<Format, Expanded> expanded_;  // formats that were expanded, until reserve() has said so
 
-  Scratch x_quantized_, attention_, moe_quantized_, moe_values_;
-  std::vector<const void*> x_rows_, xq_rows_;
-  std::vector<float*> out_rows_;
-  std::vector<GemmJob> jobs_;
-  std::vector<std::int64_t> job_end_;  // items up to and with job i
-
-  // cos and sin of the last positions and frequencies asked for: the layers of a step ask for the same.
-  std::vector<std::int32_t> rope_positions_;
-  std::vector<float> rope_freq_, rope_cos_, rope_sin_;
+  Workspace workspace_, rope_memory_;
+  std::optional<RopeTable> rope_;  // in rope_memory_
 };
 
 // Bytes between quantised rows: an odd number of cache lines, so that equal columns of several rows do not share sets.

@@ -15,6 +15,22 @@ struct Cut {
   std::int64_t panels, rows;  // an item
   std::int64_t panel_groups, row_groups;
 };
+struct LinearScratch {
+  const void **x_rows, **xq_rows;
+  float** out_rows;
+  GemmJob* jobs;
+  std::int64_t* job_end;
+  std::byte* quantized;
+  LinearScratch(Arena& a, std::int64_t rows, std::int64_t outs, std::int64_t quantized_cols)
+      : x_rows(a.take<const void*>(rows)),
+        xq_rows(a.take<const void*>(rows)),
+        out_rows(a.take<float*>(outs * rows)),
+        jobs(a.take<GemmJob>(outs)),
+        job_end(a.take<std::int64_t>(outs)),
+        quantized(quantized_cols > 0 ? a.take<std::byte>(rows * static_cast<std::int64_t>(q_stride(quantized_cols)))
+                                     : nullptr) {}
+};
+
 Cut cut(const GemmJob& job) {
   Cut c{};
   const auto panels = static_cast<std::int64_t>(kItemBytes / std::max<std::size_t>(job.w->panel_bytes, 1));
@@ -28,19 +44,21 @@ Cut cut(const GemmJob& job) {
 
 }  // namespace
 
-void CpuOps::run_jobs(std::span<const GemmJob> jobs) {
-  job_end_.clear();
+std::size_t linear_scratch_bytes(const StepShape& largest, std::int64_t quantized_cols) {
+  return Workspace::bytes_of<LinearScratch>(largest.tokens, largest.linear_outs, quantized_cols);
+}
+
+void CpuOps::run_jobs(std::span<const GemmJob> jobs, std::int64_t* job_end) {
   std::int64_t items = 0;
-  for (const GemmJob& job : jobs) {
-    const Cut c = cut(job);
-    job_end_.push_back(items += c.panel_groups * c.row_groups);
+  for (std::size_t j = 0; j < jobs.size(); ++j) {  // job_end[j]: items up to and with job j
+    const Cut c = cut(jobs[j]);
+    job_end[j] = items += c.panel_groups * c.row_groups;
   }
   pool_.run(items, [&](std::int64_t item, int) {
-    const auto j =
-        static_cast<std::size_t>(std::upper_bound(job_end_.begin(), job_end_.end(), item) - job_end_.begin());
+    const auto j = static_cast<std::size_t>(std::upper_bound(job_end, job_end + jobs.size(), item) - job_end);
     const GemmJob& job = jobs[j];
     const Cut c = cut(job);
-    const std::int64_t i = item - (j > 0 ? job_end_[j - 1] : 0);
+    const std::int64_t i = item - (j > 0 ? job_end[j - 1] : 0);
     const std::int64_t p0 = i / c.row_groups * c.panels, r0 = i % c.row_groups * c.rows;
     GemmArgs a;
     a.panels = job.w->panels;
@@ -59,39 +77,34 @@ void CpuOps::run_jobs(std::span<const GemmJob> jobs) {
   });
 }
 
-std::byte* CpuOps::quantize_rows(Scratch& scratch, const float* const* rows, std::int64_t count, std::int64_t cols) {
+void CpuOps::quantize_rows(std::byte* to, const float* const* rows, std::int64_t count, std::int64_t cols) {
   const std::size_t stride = q_stride(cols);
-  auto* base = scratch.get<std::byte>(*device_, static_cast<std::size_t>(count) * stride);
   each(count, cols, [&](std::int64_t i) {
-    kernels_.quantize(rows[i], cols, reinterpret_cast<QBlock*>(base + static_cast<std::size_t>(i) * stride));
+    kernels_.quantize(rows[i], cols, reinterpret_cast<QBlock*>(to + static_cast<std::size_t>(i) * stride));
   });
-  return base;
 }
 
 void CpuOps::linear_many(std::span<const Tensor> outs, Tensor x, std::span<const Matrix* const> ws,
                          std::span<const Tensor> biases) {
   const std::int64_t T = x.dim(0), K = x.dim(1);
   if (T == 0) return;
-  x_rows_.clear();
-  for (std::int64_t t = 0; t < T; ++t) x_rows_.push_back(x.row<float>(t));
+  const auto num_outs = static_cast<std::int64_t>(outs.size());
   const bool quantized =
       std::any_of(ws.begin(), ws.end(), [](const Matrix* w) { return !is_float(packed(*w).layout); });
+  const auto s = workspace_.lay_out<LinearScratch>(T, num_outs, quantized ? K : 0);
+  for (std::int64_t t = 0; t < T; ++t) s.x_rows[t] = x.row<float>(t);
   if (quantized) {
-    const std::byte* base = quantize_rows(x_quantized_, reinterpret_cast<const float* const*>(x_rows_.data()), T, K);
-    xq_rows_.clear();
-    for (std::int64_t t = 0; t < T; ++t) xq_rows_.push_back(base + static_cast<std::size_t>(t) * q_stride(K));
+    quantize_rows(s.quantized, reinterpret_cast<const float* const*>(s.x_rows), T, K);
+    for (std::int64_t t = 0; t < T; ++t) s.xq_rows[t] = s.quantized + static_cast<std::size_t>(t) * q_stride(K);
   }
-  out_rows_.clear();
-  for (const Tensor& out : outs)
-    for (std::int64_t t = 0; t < T; ++t) out_rows_.push_back(out.row<float>(t));
-  jobs_.clear();
-  for (std::size_t i = 0; i < ws.size(); ++i) {
-    const PackedMatrix& w = packed(*ws[i]);
-    const float* bias = i < biases.size() ? biases[i].ptr<const float>() : nullptr;
-    jobs_.push_back({&w, is_float(w.layout) ? x_rows_.data() : xq_rows_.data(),
-                     out_rows_.data() + static_cast<std::int64_t>(i) * T, T, bias});
+  for (std::int64_t i = 0; i < num_outs; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    for (std::int64_t t = 0; t < T; ++t) s.out_rows[i * T + t] = outs[at].row<float>(t);
+    const PackedMatrix& w = packed(*ws[at]);
+    const float* bias = at < biases.size() ? biases[at].ptr<const float>() : nullptr;
+    s.jobs[i] = {&w, is_float(w.layout) ? s.x_rows : s.xq_rows, s.out_rows + i * T, T, bias};
   }
-  run_jobs(jobs_);
+  run_jobs({s.jobs, outs.size()}, s.job_end);
 }
 
 void CpuOps::linear(Tensor out, Tensor x, const Matrix& w, Tensor bias) {

@@ -109,17 +109,50 @@ TEST(Poison, ANanStaysInItsRow) {
     }
 }
 
-TEST(Scratch, ReserveTakesWhatStepsNeed) {
+// Steps of the size that was told run in what reserve() took; a much larger one is found out.
+TEST(Workspace, ReserveTakesWhatTheLargestStepNeeds) {
   const auto cpu = make_cpu_ops({.threads = 2});
   CaseBench b(*cpu, 19);
-  const CaseMatrix w = b.matrix(Format::q4_1, {32}, 576);
-  const std::size_t planned = cpu->workspace_bytes(64);
-  cpu->reserve(64);
+  constexpr std::int64_t T = 64, D = 576, F = 96, E = 5, A = 3;
+  const CaseMatrix w = b.matrix(Format::q4_1, {32}, D);
+  Experts experts;
+  for (std::int64_t e = 0; e < E; ++e) {
+    experts.gate_proj.push_back(b.matrix(Format::q8_0, {F}, D).m);
+    experts.up_proj.push_back(b.matrix(Format::q8_0, {F}, D).m);
+    experts.down_proj.push_back(b.matrix(Format::q4_0, {D}, F).m);
+  }
+  StepShape largest;
+  largest.tokens = T;
+  largest.sequences = 1;
+  largest.context = T;
+  largest.linear_cols = D;
+  largest.linear_outs = 2;
+  largest.half_rotary = 8;
+  largest.experts = E;
+  largest.active_experts = A;
+  largest.moe_hidden = D;
+  largest.expert_width = F;
+  const std::size_t planned = cpu->workspace_bytes(largest);
+  cpu->reserve(largest);
   const std::size_t reserved = cpu->device().used_bytes()["workspace"];
-  EXPECT_LE(reserved, (planned + 4095) / 4096 * 4096);
-  const Input x = b.normal({64, 576});
-  cpu->linear(b.out({64, 32}), x.t, w.m);
+  EXPECT_GE(reserved, planned);
+  EXPECT_LE(reserved, planned + 2 * 4096);  // whole pages
+
+  const Input x = b.normal({T, D}), weights = b.uniform({T, A}, 0, 1);
+  std::vector<std::int32_t> ids, positions;
+  for (std::int32_t t = 0; t < T; ++t) {
+    for (std::int32_t a = 0; a < A; ++a) ids.push_back((t + a) % E);
+    positions.push_back(t);
+  }
+  const Tensor id_tensor = b.ints({T, A}, ids), position_tensor = b.ints({T}, positions);
+  const Tensor outs[] = {b.out({T, 32}), b.out({T, 32})}, out = b.out({T, D});
+  const Matrix* ws[] = {&w.m, &w.m};
+  cpu->linear_many(outs, x.t, ws, {});
+  cpu->moe(out, x.t, weights.t, id_tensor, experts);
+  cpu->rope(x.t.heads(9), position_tensor, b.normal({8}).t, RopeStyle::half_split);
   EXPECT_EQ(cpu->device().used_bytes()["workspace"], reserved);
+  const Input many = b.normal({20 * T, D});  // more than what the experts leave room for
+  EXPECT_DEATH(cpu->linear(b.out({20 * T, 32}), many.t, w.m), "bytes <= buffer_.bytes");
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "backend/ref/ref_ops.h"
+#include "backend/ref/scratch.h"
 #include "base/status.h"
 #include "quant/format.h"
 #include "quant/fp8_block128.h"
@@ -78,17 +80,11 @@ Arithmetic RefOps::arithmetic(const Matrix& w) const {
   return options_.fp8_activations && w.format == Format::f8_e4m3 ? Arithmetic::fp8_128 : Arithmetic::f32;
 }
 
-std::vector<float> RefOps::activation(const Matrix& w, const float* x) const {
-  std::vector<float> out(x, x + w.cols);
-  if (arithmetic(w) == Arithmetic::fp8_128) {
-    std::vector<std::byte> q(out.size());
-    std::vector<float> scales(static_cast<std::size_t>(fp8_blocks(w.cols)));
-    quantize_fp8_group128(x, w.cols, q.data(), scales.data());
-    dequantize_fp8_group128(q.data(), scales.data(), w.cols, out.data());
-  }
-  return out;
+void RefOps::activation(float* out, const Matrix& w, const float* x, const Fp8Row& fp8) const {
+  std::copy_n(x, w.cols, out);
+  if (arithmetic(w) != Arithmetic::fp8_128) return;
+  quantize_fp8_group128(x, w.cols, fp8.q, fp8.scales);
+  dequantize_fp8_group128(fp8.q, fp8.scales, w.cols, out);
 }
-
-std::unique_ptr<Ops> make_ref_ops(RefOptions options) { return std::make_unique<RefOps>(options); }
 
 }  // namespace hearth

@@ -9,11 +9,13 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "compute/ops.h"
+#include "compute/workspace.h"
 
 namespace hearth {
+
+struct Fp8Row;  // scratch.h
 
 struct RefOptions {
   bool fp8_activations = false;
@@ -21,11 +23,13 @@ struct RefOptions {
 
 class RefOps : public Ops {
  public:
-  explicit RefOps(RefOptions options = {}) : device_(make_host_device()), options_(options) {}
+  explicit RefOps(RefOptions options = {}) : device_(make_host_device()), workspace_(*device_), options_(options) {}
   std::string_view name() const override { return options_.fp8_activations ? "ref-w8a8" : "ref"; }
   Device& device() override { return *device_; }
   Matrix load_matrix(std::span<const StoredMatrix> parts) override;
   Arithmetic arithmetic(const Matrix& w) const override;
+  std::size_t workspace_bytes(const StepShape& largest) override;
+  void reserve(const StepShape& largest) override { workspace_.reserve(workspace_bytes(largest)); }
 
   void embed(Tensor out, Tensor ids, const Matrix& table) override;
   void rms_norm(Tensor out, Tensor x, Tensor w, float eps) override;
@@ -51,10 +55,11 @@ class RefOps : public Ops {
   void moe(Tensor out, Tensor x, Tensor weights, Tensor ids, const Experts& experts) override;
 
  private:
-  // The row x [w.cols] as it meets w.
-  std::vector<float> activation(const Matrix& w, const float* x) const;
+  // out [w.cols] = the row x as it meets w.
+  void activation(float* out, const Matrix& w, const float* x, const Fp8Row& fp8) const;
 
   std::unique_ptr<Device> device_;
+  Workspace workspace_;
   RefOptions options_;
 };
 

@@ -17,7 +17,6 @@ std::vector<CaseOutput> run_write(Ops& ops, DType dtype, std::uint64_t seed) {
   const CaseBatch c = b.batch({{0, 5}, {13, 9}, {31, 1}}, N);
   const Input cache_k = b.cache(dtype, {c.num_blocks, N, G, K}), cache_v = b.cache(dtype, {c.num_blocks, N, G, K});
   const Input k = b.normal({c.T, G, K}), v = b.normal({c.T, G, K});
-  ops.reserve(c.T);
   ops.write_kv({cache_k.t, cache_v.t}, k.t, v.t, c.batch);
   const std::vector<float> new_k = b.read(cache_k.t), new_v = b.read(cache_v.t);
   return {{"k", new_k, exactly(new_k.size())},
@@ -37,7 +36,6 @@ std::vector<CaseOutput> run(Ops& ops, DType dtype, Heads heads, const std::vecto
   const Input q = b.normal({c.T, H, K}, 2.0);
   const Tensor out = b.out({c.T, H, K}), alone = b.out({c.T, H, K});
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(K)));
-  ops.reserve(c.T);
   ops.attention(out, q.t, {k.t, v.t}, c.batch, scale);
   // Each row as a step of its own, as decode would run it: one sequence, one row.
   for (std::int64_t t = 0; t < c.T; ++t) {

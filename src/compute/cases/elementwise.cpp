@@ -21,7 +21,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
     list.push_back({fmt::format("add [{}, {}]", T, D), [=, T = T, D = D](Ops& ops) {
                       CaseBench b(ops, s);
                       const Input x = b.normal({T, D}), y = b.normal({T, D});
-                      ops.reserve(T);
                       ops.add(x.t, y.t);
                       return std::vector<CaseOutput>{{"x", b.read(x.t), exactly(n)}};
                     }});
@@ -30,7 +29,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
                         CaseBench b(ops, s);
                         const Input gate = b.uniform({T, D}, -110, 110), up = b.normal({T, D});
                         const Tensor out = place == 0 ? b.out({T, D}) : place == 1 ? gate.t : up.t;
-                        ops.reserve(T);
                         ops.silu_mul(out, gate.t, up.t);
                         const std::vector<float> o = b.read(out);
                         return std::vector<CaseOutput>{{"out", o, relative(o, 24, kTiny)}};
@@ -41,7 +39,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
                         const Input x = b.normal({T, 2, D}),
                                     gate = b.uniform({T, 2, D}, -110, 110, D);  // gate: half of [q | gate]
                         const Tensor out = in_place ? x.t : b.out({T, 2, D});
-                        ops.reserve(T);
                         ops.sigmoid_mul(out, x.t, gate.t);
                         const std::vector<float> o = b.read(out);
                         return std::vector<CaseOutput>{{"out", o, relative(o, 24, kTiny)}, b.untouched()};
@@ -49,7 +46,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
     list.push_back({fmt::format("add_sigmoid_scaled [{}, {}]", T, D), [=, T = T, D = D](Ops& ops) {
                       CaseBench b(ops, s);
                       const Input x = b.normal({T, D}), y = b.normal({T, D}), gate = b.uniform({T, 1}, -20, 20);
-                      ops.reserve(T);
                       ops.add_sigmoid_scaled(x.t, y.t, gate.t);
                       std::vector<double> tolerance;
                       for (std::size_t i = 0; i < n; ++i)
@@ -63,7 +59,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
                       const Input x = b.normal({T, D});
                       const auto last = static_cast<std::int32_t>(T - 1);
                       const Tensor out = b.out({4, D}), rows = b.ints({4}, {last, 0, last / 2, last});
-                      ops.reserve(4);
                       ops.gather_rows(out, x.t, rows);
                       return std::vector<CaseOutput>{{"out", b.read(out), exactly(static_cast<std::size_t>(4 * D))}};
                     }});

@@ -15,7 +15,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
                       const CaseMatrix table = b.matrix(info.format, {V}, D);
                       const std::vector<std::int32_t> ids{7, 0, 39, 7, 12};
                       const Tensor out = b.out({T, D});
-                      ops.reserve(T);
                       ops.embed(out, b.ints({T}, ids), table.m);
                       // Widening is exact, or a few roundings of scale · q − minimum: against the row's largest number.
                       std::vector<double> tolerance;

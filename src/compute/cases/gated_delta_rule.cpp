@@ -60,7 +60,6 @@ std::vector<CaseOutput> run(Ops& ops, const Heads& h, HeadMap map, const std::ve
   CaseBench b(ops, seed);
   const Inputs in = make(b, h, sequences);
   const Tensor y = b.out({in.c.T, h.Hv, h.Dv});
-  ops.reserve(in.c.T);
   ops.gated_delta_rule(y, in.q, in.k, in.v, in.g.t, in.beta.t, in.state.t, map, in.c.batch);
   const std::vector<float> out = b.read(y), s = b.read(in.state.t);
   std::vector<double> state_tolerance(s.size(),
@@ -81,7 +80,6 @@ std::vector<CaseOutput> run_split(Ops& ops, HeadMap map, std::int64_t cached, co
   const Inputs in = make(b, h, {{cached, cuts.back()}});
   const Input same_state = b.numbers({in.c.num_slots, h.Hv, h.Dk, h.Dv}, in.state.v);
   const Tensor whole = b.out({in.c.T, h.Hv, h.Dv}), cut = b.out({in.c.T, h.Hv, h.Dv});
-  ops.reserve(in.c.T);
   ops.gated_delta_rule(whole, in.q, in.k, in.v, in.g.t, in.beta.t, in.state.t, map, in.c.batch);
   std::int64_t begin = 0;
   for (const std::int64_t end : cuts) {

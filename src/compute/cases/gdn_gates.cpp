@@ -15,7 +15,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
                         const Input a = b.uniform({T, Hv}, -30, 30), beta_in = b.uniform({T, Hv}, -30, 30);
                         const Input a_log = b.uniform({Hv}, -4, 3), dt_bias = b.normal({Hv});
                         const Tensor g = b.out({T, Hv}), beta = b.out({T, Hv});
-                        ops.reserve(T);
                         ops.gdn_gates(g, beta, a.t, beta_in.t, a_log.t, dt_bias.t);
                         // The sum a + dt_bias is rounded (u |x|); softplus has slope sigmoid; exp, log1p and products are right to a few u.
                         std::vector<double> tolerance;

@@ -15,7 +15,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
              CaseBench b(ops, mix64(seed ^ static_cast<std::uint64_t>(T * 1000 + n)));
              const Input x = b.normal({T, H, n}, 0.01, gap);  // small, so that eps counts
              const Tensor out = in_place ? x.t : b.out({T, H, n});
-             ops.reserve(T);
              ops.l2_norm(out, x.t, 1e-6f, 0.088388346f);
              const std::vector<float> o = b.read(out);
              return std::vector<CaseOutput>{{"out", o, relative(o, static_cast<double>(n) / 2 + 8)}, b.untouched()};

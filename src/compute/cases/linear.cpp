@@ -18,7 +18,6 @@ std::vector<CaseOutput> run(Ops& ops, Format format, const Size& size, bool with
   const Input bias = b.normal({w.rows});
   const Tensor null;
   const Tensor out = b.out({size.T, w.rows}), alone = b.out({size.T, w.rows});
-  ops.reserve(size.T);
   ops.linear(out, x.t, w.m, with_bias ? bias.t : null);
   for (std::int64_t t = 0; t < size.T; ++t)
     ops.linear(alone.slice(0, t, t + 1), x.t.slice(0, t, t + 1), w.m, with_bias ? bias.t : null);
@@ -37,7 +36,6 @@ std::vector<CaseOutput> run_many(Ops& ops, Format first, Format second, std::uin
   const Tensor outs[] = {b.out({T, 130}), b.out({T, 1}), b.out({T, 64})};
   const Matrix* const matrices[] = {&ws[0].m, &ws[1].m, &ws[2].m};
   const Tensor biases[] = {Tensor{}, Tensor{}, bias.t};
-  ops.reserve(T);
   ops.linear_many(outs, x.t, matrices, biases);
   std::vector<CaseOutput> result;
   for (std::size_t i = 0; i < 3; ++i) {

@@ -38,7 +38,6 @@ std::vector<CaseOutput> run(Ops& ops, Format gate_format, Format down_format, st
   const Input w = b.numbers({T, A}, weights);
   const Tensor id_tensor = b.ints({T, A}, ids);
   const Tensor out = b.out({T, D}), alone = b.out({T, D});
-  ops.reserve(T);
   ops.moe(out, x.t, w.t, id_tensor, experts);
   for (std::int64_t t = 0; t < T; ++t) {
     const auto row = [&](const Tensor& m) { return m.slice(0, t, t + 1); };

@@ -17,7 +17,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
                         CaseBench b(ops, mix64(seed ^ static_cast<std::uint64_t>(T * 1000 + n)));
                         const Input x = b.normal({T, H, n}, 3.0, gap), w = b.normal({n});
                         const Tensor out = in_place ? x.t : b.out({T, H, n});
-                        ops.reserve(T);
                         ops.rms_norm(out, x.t, w.t, 1e-6f);
                         const std::vector<float> o = b.read(out);
                         return std::vector<CaseOutput>{{"out", o, relative(o, factor(n))}, b.untouched()};
@@ -26,7 +25,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
                     CaseBench b(ops, seed);
                     const Input x = b.numbers({1, 64}, std::vector<float>(64, 0.0f)), w = b.normal({64});
                     const Tensor out = b.out({1, 64});
-                    ops.reserve(1);
                     ops.rms_norm(out, x.t, w.t, 1e-6f);
                     return std::vector<CaseOutput>{{"out", b.read(out), exactly(64)}};
                   }});

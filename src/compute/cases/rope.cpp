@@ -25,7 +25,6 @@ void add(std::vector<OpCase>& list, std::uint64_t seed) {
                         std::vector<float> inv_freq;
                         for (std::int64_t i = 0; i < R / 2; ++i)
                           inv_freq.push_back(std::pow(1e7f, -2.0f * static_cast<float>(i) / static_cast<float>(R)));
-                        ops.reserve(T);
                         ops.rope(x.t, b.ints({T}, positions), b.numbers({R / 2}, inv_freq).t, style);
                         // cos and sin right to an ulp or two, two products and a sum: 6 u of |a| + |b|, which is at most 2 · largest.
                         double largest = 0;

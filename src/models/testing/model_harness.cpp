@@ -52,12 +52,15 @@ ModelHarness::ModelHarness(WeightSource& source, Ops& ops, const HarnessOptions&
       shape({T}),
       {shape({T}), shape({T}), shape({S + 1}), shape({S}), shape({S, max_blocks_}), shape({T}), shape({S}), N}};
   Arena counting;
-  Ctx plan(nullptr, counting, ops.act_dtype());
-  StepCaches none;
-  model_->forward(plan, largest, none);
+  StepShape asked;
+  asked.tokens = T;
+  asked.sequences = S;
+  asked.context = options.max_context;
+  Ctx plan = Ctx::plan(counting, ops.act_dtype(), asked);
+  model_->forward(plan, largest, caches_);
   arena_bytes_ = counting.peak_bytes();
   arena_memory_ = ops.device().alloc(arena_bytes_, "activations");
-  ops.reserve(T);
+  ops.reserve(asked);
 }
 
 std::vector<float> ModelHarness::step(const std::vector<Chunk>& chunks, bool all_rows) {
