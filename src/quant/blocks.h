@@ -6,6 +6,8 @@
 // Source    ggml block formats; the OCP Microscaling (MX) specification for MXFP4.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -140,6 +142,11 @@ void make_each_block(const float* in, std::int64_t n, std::byte* blocks, F block
 inline std::uint8_t to_quant(float x, int high) {
   return x >= 0 ? static_cast<std::uint8_t>(x < static_cast<float>(high) ? x : static_cast<float>(high))
                 : std::uint8_t{0};
+}
+
+// x rounded and cut to [-127, 127]; NaN is 0.
+inline std::int8_t to_signed_quant(float x) {
+  return std::isnan(x) ? std::int8_t{0} : static_cast<std::int8_t>(std::clamp(std::round(x), -127.0f, 127.0f));
 }
 
 }  // namespace hearth

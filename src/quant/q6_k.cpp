@@ -31,9 +31,7 @@ HEARTH_ENCODE(q6_k) {
     const float d = f16_to_f32(b.d);
     for (int i = 0; i < 256; ++i) {
       const auto s = static_cast<std::size_t>(i / 16);
-      if (i % 16 == 0)
-        b.scales[s] =
-            d > 0 ? static_cast<std::int8_t>(std::clamp(std::round(scale[s] / d), -127.0f, 127.0f)) : std::int8_t{0};
+      if (i % 16 == 0) b.scales[s] = d > 0 ? to_signed_quant(scale[s] / d) : std::int8_t{0};
       const float step = d * static_cast<float>(b.scales[s]);
       const int q = step != 0 ? to_quant(std::round(x[i] / step) + 32, 63) : 32;
       const int half = i / 128;

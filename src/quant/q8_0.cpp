@@ -20,10 +20,7 @@ HEARTH_ENCODE(q8_0) {
     const float d = std::fabs(largest_magnitude(x, 32)) / 127;
     const float inv = d == 0 ? 0 : 1 / d;
     BlockQ8_0 b{f32_to_f16(d), {}};
-    for (int j = 0; j < 32; ++j) {
-      const float q = std::round(x[j] * inv);
-      b.qs[j] = std::isnan(q) ? std::int8_t{0} : static_cast<std::int8_t>(std::clamp(q, -127.0f, 127.0f));
-    }
+    for (int j = 0; j < 32; ++j) b.qs[j] = to_signed_quant(x[j] * inv);
     return b;
   });
 }
