@@ -32,6 +32,8 @@ void scale_llama3(std::vector<float>& inv_freq, const Json& rope) {
 std::vector<float> rope_inv_freq(const Json& text, std::int64_t head_dim) {
   const Json rope = rope_parameters(text);
   const double partial = get_double(rope, "partial_rotary_factor", get_double(text, "partial_rotary_factor", 1.0));
+  if (!(partial > 0 && partial <= 1))
+    config_error("partial_rotary_factor", "a number above 0, at most 1", std::to_string(partial));
   const auto rotary = static_cast<std::int64_t>(static_cast<double>(head_dim) * partial);
   if (rotary < 2 || rotary % 2 != 0 || rotary > head_dim)
     config_error("partial_rotary_factor", "an even number of rotated dimensions, at most head_dim",

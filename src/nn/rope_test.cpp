@@ -47,6 +47,11 @@ TEST(RopeInvFreq, FrequencyFactorsDivide) {
   EXPECT_THROW(rope_inv_freq({{"rope_theta", 10000.0}, {"rope_freq_factors", {1.0, 0.0}}}, 4), StartupError);
 }
 
+TEST(RopeInvFreq, APartBeyondTheHeadIsRefused) {
+  for (const double partial : {-0.5, 0.0, 1.5, 1e300})
+    EXPECT_THROW(rope_inv_freq({{"rope_theta", 10000.0}, {"partial_rotary_factor", partial}}, 64), StartupError);
+}
+
 TEST(RopeInvFreq, RefusesByName) {
   try {
     rope_inv_freq({{"rope_theta", 10000.0}, {"rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}}}}, 64);
