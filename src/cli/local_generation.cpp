@@ -81,7 +81,7 @@ SamplingParams sampling_from(const Json& p) {
   };
   s.temperature = static_cast<float>(number("temperature", 1));
   s.top_p = static_cast<float>(number("top_p", 1));
-  s.top_k = std::max(0, static_cast<int>(number("top_k", 0)));
+  s.top_k = static_cast<int>(std::clamp(number("top_k", 0), 0.0, 1e9));
   s.min_p = static_cast<float>(number("min_p", 0));
   s.repetition_penalty = static_cast<float>(number("repetition_penalty", 1));
   s.presence_penalty = static_cast<float>(number("presence_penalty", 0));
