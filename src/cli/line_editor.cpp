@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <clocale>
 #include <csignal>
@@ -16,9 +17,10 @@ namespace {
 
 constexpr int kHistoryLines = 1000;
 constexpr int kPollMs = 50;
-volatile std::sig_atomic_t g_interrupted = 0;
+std::atomic<bool> g_interrupted{false};  // the signal comes to any thread
+static_assert(std::atomic<bool>::is_always_lock_free);
 
-void on_interrupt(int) { g_interrupted = 1; }
+void on_interrupt(int) { g_interrupted = true; }
 
 }  // namespace
 
@@ -100,7 +102,7 @@ LineEnd LineEditor::read(const char* prompt, std::string& line) {
   const char* text = el_gets(impl_->el, &length);
   sigaction(SIGINT, &before, nullptr);
   if (g_interrupted) {
-    g_interrupted = 0;
+    g_interrupted = false;
     std::fputs("\n", stdout);
     return LineEnd::interrupt;
   }
