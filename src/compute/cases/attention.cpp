@@ -30,7 +30,7 @@ struct Heads {
 std::vector<CaseOutput> run(Ops& ops, DType dtype, Heads heads, const std::vector<CaseSequence>& sequences,
                             std::int64_t N, std::uint64_t seed) {
   CaseBench b(ops, seed);
-  const auto [H, G, K] = heads;
+  const std::int64_t H = heads.H, G = heads.G, K = heads.K;
   const CaseBatch c = b.batch(sequences, N);
   const Input k = b.cache(dtype, {c.num_blocks, N, G, K}), v = b.cache(dtype, {c.num_blocks, N, G, K});
   const Input q = b.normal({c.T, H, K}, 2.0);
