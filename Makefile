@@ -8,7 +8,7 @@ CMAKE_FLAGS += $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 PYTHON := .venv/bin/python
 OURS   := $(shell git ls-files --cached --others --exclude-standard -- 'src/*.h' 'src/*.cpp' 'tests/*.cpp' 2>/dev/null)
 
-.PHONY: help setup build all unit test golden e2e models run fuzz bench fmt lint docs clean
+.PHONY: help setup build all unit test golden e2e models asan tsan run fuzz bench fmt lint docs clean
 help:   ## this list
 	@grep -E '^[a-z0-9]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -18,7 +18,7 @@ setup:  ## install the packages that building and testing need
 build: setup ## build the program: build/hearth
 	cmake --preset $(PRESET) $(CMAKE_FLAGS)
 	cmake --build $(BUILD) -j $(JOBS) --target hearth
-	ln -sfn $(PRESET)/hearth build/hearth
+	$(if $(filter debug tsan,$(PRESET)),,ln -sfn $(PRESET)/hearth build/hearth)
 
 .venv/stamp: tests/e2e/requirements.txt
 	python3 -m venv .venv
@@ -38,11 +38,19 @@ golden: all ## the unit tests that compare with the values of the official code
 	ctest --test-dir $(BUILD) --output-on-failure -R 'unit\.(text|models|backend|checkpoint|engine|cli)'
 
 e2e: build models ## end-to-end tests: the real program, the official client
-	HEARTH=build/hearth $(PYTHON) -m pytest -q tests/e2e
+	HEARTH=$(BUILD)/hearth $(PYTHON) -m pytest -q tests/e2e
 
 test: all models ## everything that a clean clone must pass
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
-	HEARTH=build/hearth $(PYTHON) -m pytest -q tests/e2e
+	HEARTH=$(BUILD)/hearth $(PYTHON) -m pytest -q tests/e2e
+
+asan: PRESET = debug
+tsan: PRESET = tsan
+asan:   ## the same under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
+tsan:   ## the same under ThreadSanitizer (clang)
+asan tsan:
+	tools/install_packages.sh clang
+	$(MAKE) test PRESET=$(PRESET)
 
 run: build .venv/stamp ## fetch the quick model and serve it on port 8000
 	$(PYTHON) tools/fetch_models.py --quick

@@ -7,8 +7,14 @@ target_compile_options(hearth_flags INTERFACE
 target_compile_definitions(hearth_flags INTERFACE HEARTH_VERSION="${PROJECT_VERSION}")
 target_include_directories(hearth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(HEARTH_SANITIZE)
-  target_compile_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE} -fno-omit-frame-pointer -g1)
+  target_compile_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
   target_link_options(hearth_flags INTERFACE -fsanitize=${HEARTH_SANITIZE})
+  # Every program gets the same options, whoever starts it. An object, since a linker takes nothing out of an archive that
+  # overrides a weak symbol.
+  add_library(hearth_sanitizer_options OBJECT ${CMAKE_SOURCE_DIR}/cmake/sanitizer_options.cpp)
+  target_sources(hearth_flags INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:hearth_sanitizer_options>>)
 endif()
 if(HEARTH_FUZZ)
   target_compile_options(hearth_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -g1)

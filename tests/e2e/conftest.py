@@ -1,13 +1,15 @@
 """Starts the real program and gives tests its address.
 
 HEARTH (default build/hearth) is the program; HEARTH_MODELS (default ~/.cache/hearth/models) holds real models, which
-tools/fetch_models.py brings; a test that needs one absent is skipped by name.
+tools/fetch_models.py brings; a test that needs one absent is skipped by name. A program built with sanitizers (make asan,
+make tsan) gets more time, and a test in which one of its processes reports something fails, whatever it was about.
 """
 import os
 import pathlib
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -18,11 +20,31 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 HEARTH = pathlib.Path(os.environ.get("HEARTH", ROOT / "build" / "hearth"))
 MODELS = pathlib.Path(os.environ.get("HEARTH_MODELS", pathlib.Path.home() / ".cache" / "hearth" / "models"))
-START_SECONDS = float(os.environ.get("HEARTH_START_SECONDS", "120"))
+SANITIZED = HEARTH.exists() and any(mark in HEARTH.read_bytes() for mark in (b"__asan_init", b"__tsan_init"))
+PATIENCE = 10 if SANITIZED else 1  # times the longest wait for something that must come
+START_SECONDS = float(os.environ.get("HEARTH_START_SECONDS", 120 * PATIENCE))
 
 TINY_MOE = GOLDEN / "qwen3_5_moe_tiny" / "bf16"
 TINY_FP8 = GOLDEN / "qwen3_5_moe_tiny" / "fp8"
 TINY_DENSE = GOLDEN / "qwen3_5_dense_tiny"
+
+
+REPORTS = tempfile.TemporaryDirectory(prefix="hearth-reports-")
+for _options in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+    os.environ[_options] = f"{os.environ.get(_options, '')}:log_path={REPORTS.name}/report"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown():
+    """Of each test and of the modules' servers: no process of the program left a sanitizer's report."""
+    try:
+        return (yield)
+    finally:
+        reports = [(file, file.read_text(errors="replace")) for file in pathlib.Path(REPORTS.name).iterdir()]
+        for file, _ in reports:
+            file.unlink()
+        if reports:
+            pytest.fail("\n".join(text for _, text in reports), pytrace=False)
 
 
 def free_port():
@@ -60,7 +82,7 @@ class Server:
             time.sleep(0.05)
         raise AssertionError(f"not ready after {START_SECONDS} s:\n{self.log}")
 
-    def stop(self, sig=signal.SIGTERM, timeout=30):
+    def stop(self, sig=signal.SIGTERM, timeout=30 * PATIENCE):
         if self.process.poll() is None:
             self.process.send_signal(sig)
             try:

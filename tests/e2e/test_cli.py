@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from conftest import GOLDEN, HEARTH, TINY_DENSE, TINY_MOE, need_model
+from conftest import GOLDEN, HEARTH, PATIENCE, TINY_DENSE, TINY_MOE, need_model
 
 REPLY = "Hello! How can I help you today?"
 
 
 def hearth(*args, code=0, stdin=subprocess.DEVNULL, input=None, env=None):
     kwargs = {"input": input} if input is not None else {"stdin": stdin}
-    result = subprocess.run([str(HEARTH), *map(str, args)], capture_output=True, text=True, timeout=120,
+    result = subprocess.run([str(HEARTH), *map(str, args)], capture_output=True, text=True, timeout=120 * PATIENCE,
                             env={**os.environ, **(env or {})}, **kwargs)
     assert result.returncode == code, f"exit {result.returncode}\n{result.stdout}\n{result.stderr}"
     return result
@@ -78,6 +78,10 @@ def test_run_answers_once():
     result = hearth("run", TINY_DENSE, "Hello!", "--override-generation-config", '{"temperature": 0}')
     assert REPLY in result.stdout
     assert "INFO" not in result.stderr
+
+
+def test_run_with_an_endless_top_k():
+    assert REPLY in hearth("run", TINY_DENSE, "Hello!", "--override-generation-config", '{"temperature": 0, "top_k": 1e300}').stdout
 
 
 def test_run_answers_a_pipe():
@@ -164,7 +168,7 @@ class Terminal:
             os.execv(str(HEARTH), [str(HEARTH), *map(str, args)])
         self.text = ""
 
-    def wait_for(self, word, seconds=60):
+    def wait_for(self, word, seconds=60 * PATIENCE):
         deadline = time.monotonic() + seconds
         while word not in self.text:
             assert time.monotonic() < deadline, f"'{word}' never came:\n{self.text}"
@@ -179,7 +183,7 @@ class Terminal:
     def send(self, keys):
         os.write(self.fd, keys.encode())
 
-    def end(self, seconds=20):
+    def end(self, seconds=20 * PATIENCE):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -257,7 +261,7 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(home):
     t.wait_for("\n")
     time.sleep(0.5)
     t.send("\x03")
-    t.wait_for(">>> ", 10)
+    t.wait_for(">>> ", 10 * PATIENCE)
     t.send("half a line\x03")
     t.send("/show system\r")
     t.wait_for("There is no system message.")

@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 
-from conftest import GOLDEN, TINY_MOE, client, module_server
+from conftest import GOLDEN, PATIENCE, TINY_MOE, client, module_server
 
 server = module_server(TINY_MOE, "--max-num-seqs", "16", "--max-model-len", "1024", "--max-num-batched-tokens", "128",
                        "--generation-config", "vllm")
@@ -45,7 +45,7 @@ def raw_request(server, path, body):
     return s
 
 
-def wait_until(condition, seconds=20):
+def wait_until(condition, seconds=20 * PATIENCE):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -127,7 +127,7 @@ def test_slow_reader_does_not_hold_up_others(server):
     try:
         started = time.monotonic()
         assert complete(server, CASES[1]) == CASES[1]["greedy"]
-        assert time.monotonic() - started < 60
+        assert time.monotonic() - started < 60 * PATIENCE
     finally:
         s.close()
     assert wait_until(lambda: server.metric("vllm:num_requests_running") == 0)
