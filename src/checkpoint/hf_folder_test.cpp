@@ -77,6 +77,17 @@ TEST(HfFolder, FusedExpertsAreOneMatrixAnExpert) {
   EXPECT_THAT(open_error(dir), AllOf(HasSubstr("gate_up_proj"), HasSubstr("found shape [4, 3]")));
 }
 
+// No bytes stand behind such a shape, so nothing else bounds the number of experts.
+TEST(HfFolder, ManyExpertsOfNoRowsAreNotCountedForEver) {
+  TempDir dir;
+  write_file(dir / "config.json", "{}");
+  for (const char* projection : {"gate_up_proj", "down_proj"}) {
+    write_safetensors(dir / "model.safetensors",
+                      {u8(std::string("a.mlp.experts.") + projection, {std::int64_t{1} << 48, 0, 4})});
+    EXPECT_THAT(open_error(dir), AllOf(HasSubstr(projection), HasSubstr("found shape [281474976710656, 0, 4]")));
+  }
+}
+
 class Shards : public testing::Test {
  protected:
   Shards() {

@@ -130,13 +130,12 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     if (seen_ != 7) fail("expected dtype, shape and data_offsets, found only a part of them");
     if (num_offsets_ != 2) fail(fmt::format("expected two data_offsets, found {}", num_offsets_));
     if (end_ < entry_.begin) fail(fmt::format("data_offsets [{}, {}] end before they begin", entry_.begin, end_));
-    std::uint64_t expected = static_cast<std::uint64_t>(format_info(entry_.format).block_bytes);
+    std::int64_t expected = format_info(entry_.format).block_bytes;
     for (std::int64_t n : entry_.shape) {
-      if (__builtin_mul_overflow(expected, static_cast<std::uint64_t>(n), &expected))
-        fail("the shape's size does not fit 64 bits");
+      if (__builtin_mul_overflow(expected, n, &expected)) fail("the shape's size does not fit 64 bits");
     }
     entry_.bytes = end_ - entry_.begin;
-    if (entry_.bytes != expected) {
+    if (entry_.bytes != static_cast<std::uint64_t>(expected)) {
       fail(fmt::format("shape [{}] of {} takes {} bytes: expected as many, found {} in data_offsets [{}, {}]",
                        fmt::join(entry_.shape, ", "), safetensors_dtype(entry_.format), expected, entry_.bytes,
                        entry_.begin, end_));

@@ -104,6 +104,12 @@ TEST(Safetensors, RefusesRangesThatAreWrong) {
   EXPECT_THAT(error_for(two("[0,4]", "[-4,8]"), 8), HasSubstr("negative"));
 }
 
+TEST(Safetensors, AShapeTooLargeBeforeItsZeroIsRefused) {
+  EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[281474976710656,32768,0],"data_offsets":[0,0]}})", 0),
+              HasSubstr("does not fit 64 bits"));
+  EXPECT_EQ(error_for(R"({"a":{"dtype":"U8","shape":[0,281474976710656,32768],"data_offsets":[0,0]}})", 0), "");
+}
+
 TEST(Safetensors, RefusesHeadersThatAreNoHeaders) {
   EXPECT_THAT(error_for(R"({"a":{"dtype":"F4","shape":[4],"data_offsets":[0,4]}})", 4), HasSubstr("found \"F4\""));
   EXPECT_THAT(error_for(R"({"a":{"dtype":"U8","shape":[4,281474976710657],"data_offsets":[0,4]}})", 4),

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/status.h"
 
 namespace hearth {
@@ -26,7 +28,8 @@ std::vector<ExpertSlice> expert_slices(const SourceTensor& stack, const std::str
   const std::string_view name = stack.name;
   const bool gate_up = name.ends_with(".mlp.experts.gate_up_proj");
   if (!gate_up && !name.ends_with(".mlp.experts.down_proj")) return {};
-  if (stack.shape.size() != 3 || (gate_up && stack.shape[1] % 2 != 0)) {
+  const bool empty = std::find(stack.shape.begin(), stack.shape.end(), 0) != stack.shape.end();
+  if (stack.shape.size() != 3 || empty || (gate_up && stack.shape[1] % 2 != 0)) {
     throw StartupError(fmt::format("expected the experts stacked as {}, found shape [{}]",
                                    gate_up ? "[experts, 2 · width, hidden]" : "[experts, hidden, width]",
                                    fmt::join(stack.shape, ", ")),

@@ -488,6 +488,21 @@ TEST_F(AppTest, ClampCutsInsteadOfRefusing) {
   start(o);
   EXPECT_EQ(complete({{"prompt", std::string(500, 'a')}, {"max_tokens", 100000}}).json()["usage"]["completion_tokens"],
             12);
+  EXPECT_EQ(complete({{"prompt", std::string(500, 'a')}, {"max_tokens", std::numeric_limits<std::int64_t>::max()}})
+                .json()["usage"]["completion_tokens"],
+            12);
+  EXPECT_EQ(complete({{"prompt", std::string(600, 'a')}, {"max_tokens", std::numeric_limits<std::int64_t>::max()}})
+                .json()["error"]["param"],
+            "input_tokens");
+}
+
+TEST_F(AppTest, ManyTemplateKwargsAreRefused) {
+  start();
+  Json kwargs = Json::object();
+  for (int i = 0; i < 257; ++i) kwargs["k" + std::to_string(i)] = i;
+  EXPECT_EQ(chat({{"chat_template_kwargs", kwargs}}).json()["error"]["param"], "chat_template_kwargs");
+  kwargs.erase("k0");
+  EXPECT_EQ(chat({{"chat_template_kwargs", kwargs}}).status, 200);
 }
 
 // --- completions ------------------------------------------------------------------------------------------------------------

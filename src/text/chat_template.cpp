@@ -19,10 +19,6 @@ using jinja::Origin;
 constexpr std::array<std::string_view, 5> kReserved = {"messages", "tools", "documents", "add_generation_prompt",
                                                        "continue_final_message"};
 
-// Enough for a full context of hundreds of messages through the largest known templates, many times over; a few seconds.
-constexpr std::int64_t kSteps = 20'000'000;
-constexpr std::int64_t kBytes = std::int64_t{256} << 20;
-
 jinja::Template parse_or_refuse(const std::string& source) {
   try {
     return jinja::parse(source);
@@ -85,6 +81,7 @@ Status cut_at_end_word(jinja::Str& out, const std::string& word, jinja::Budget& 
 struct ChatTemplate::Impl {
   std::string source;
   Json special_tokens;
+  RenderLimits limits;
   jinja::Template parsed;
   bool content_parts = false;
 
@@ -106,7 +103,7 @@ Result<MarkedText> ChatTemplate::Impl::render(const RenderInput& input) const {
   try {
     const auto input_bytes =
         static_cast<std::int64_t>(text_bytes(input.messages) + text_bytes(input.tools) + text_bytes(input.documents));
-    jinja::Interp interp(jinja::Budget(kSteps + 8 * input_bytes, kBytes + 64 * input_bytes));
+    jinja::Interp interp(jinja::Budget(limits.steps + 8 * input_bytes, limits.bytes + 64 * input_bytes));
     std::string word;
     if (input.continue_final_message) {
       Json messages = input.messages;
@@ -137,6 +134,8 @@ Result<MarkedText> ChatTemplate::Impl::render(const RenderInput& input) const {
 
 namespace {
 
+constexpr std::int64_t kProbeSteps = 200'000, kProbeBytes = 1 << 20;
+
 // Lists of parts are for templates that take them wherever they take a string: user, system and assistant contents.
 bool takes_parts(const auto& render) {
   const auto turn = [](const char* role, bool parts) {
@@ -165,11 +164,15 @@ bool takes_parts(const auto& render) {
 
 }  // namespace
 
-ChatTemplate::ChatTemplate(std::string source, Json special_tokens) : impl_(std::make_unique<Impl>()) {
+ChatTemplate::ChatTemplate(std::string source, Json special_tokens, RenderLimits limits)
+    : impl_(std::make_unique<Impl>()) {
   impl_->parsed = parse_or_refuse(source);
   impl_->source = std::move(source);
   impl_->special_tokens = std::move(special_tokens);
+  // One or two short messages: a template that takes long over them is not asked the rest.
+  impl_->limits = {std::min(limits.steps, kProbeSteps), std::min(limits.bytes, kProbeBytes)};
   impl_->content_parts = takes_parts([this](const RenderInput& input) { return impl_->render(input); });
+  impl_->limits = limits;
 }
 ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;

@@ -8,6 +8,7 @@
 // Threads      render from any thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -27,10 +28,17 @@ struct RenderInput {
   Json request_kwargs = Json::object();  // chat_template_kwargs of the request; win over kwargs, strings are marked
 };
 
+// What one rendering may spend, and more in proportion to a large input. Enough for a full context of hundreds of messages
+// through the largest known templates, many times over; a few seconds.
+struct RenderLimits {
+  std::int64_t steps = 20'000'000;
+  std::int64_t bytes = std::int64_t{256} << 20;
+};
+
 class ChatTemplate {
  public:
   // special_tokens: {"bos_token": "…", "eos_token": "…", …} as the template sees them.
-  ChatTemplate(std::string source, Json special_tokens);
+  ChatTemplate(std::string source, Json special_tokens, RenderLimits limits = {});
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
 

@@ -57,10 +57,11 @@ std::string MessageText::joined() const {
   std::string out;
   bool first = true;
   for (const Json& part : parts) {
-    if (!part.contains("text")) continue;
+    const auto text = part.find("text");
+    if (text == part.end() || !text->is_string()) continue;  // a reference to a tool has none
     if (!first) out += '\n';
     first = false;
-    out += part["text"].get_ref<const std::string&>();
+    out += text->get_ref<const std::string&>();
   }
   return out;
 }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "text/chat_template.h"
 
 namespace hearth {
@@ -131,6 +133,26 @@ TEST(Messages, either_spelling_of_reasoning_gives_both) {
             both);
   EXPECT_EQ(normal(R"([{"role":"assistant","content":"a","reasoning_content":""}])"),
             R"([{"role":"assistant","content":"a","reasoning_content":"","reasoning":""}])");
+}
+
+TEST(Messages, a_tool_reference_whose_text_is_no_text_is_left_out) {
+  EXPECT_EQ(normal(R"([{"role":"user","content":[{"type":"tool_reference","text":5},{"type":"text","text":"a"}]}])"),
+            R"([{"role":"user","content":"a"}])");
+}
+
+TEST(Messages, many_system_messages_are_joined_in_time_that_grows_with_them) {
+  Json messages = Json::array();
+  std::string expected;
+  for (int i = 0; i < 100000; ++i) {
+    messages.push_back({{"role", "system"}, {"content", std::string(20, 'a')}});
+    expected += (i ? "\n\n" : "") + std::string(20, 'a');
+  }
+  const std::clock_t before = std::clock();
+  const Result<Json> out = normalize_messages(messages, {});
+  EXPECT_LT(std::clock() - before, 10 * CLOCKS_PER_SEC);
+  ASSERT_TRUE(out.ok());
+  ASSERT_EQ(out->size(), 1u);
+  EXPECT_EQ((*out)[0]["content"], expected);
 }
 
 TEST(Tools, keys_come_in_one_order_and_others_are_dropped) {

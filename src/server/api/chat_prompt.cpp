@@ -11,6 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+constexpr std::size_t kMostKwargs = 256;
 constexpr std::array<std::string_view, 8> kReserved = {
     "messages",      "tools",           "documents",   "add_generation_prompt", "continue_final_message",
     "chat_template", "raise_exception", "strftime_now"};
@@ -58,6 +59,10 @@ Result<Json> template_kwargs(const Json& body, const ServedModel& model) {
   Json kwargs = model.default_chat_template_kwargs;
   bool explicit_thinking = false;
   if (const Json* given = field(body, "chat_template_kwargs")) {
+    if (given->size() > kMostKwargs)
+      return invalid_argument(
+          fmt::format("chat_template_kwargs holds {} names, the limit is {}", given->size(), kMostKwargs),
+          "chat_template_kwargs");
     for (const auto& [key, value] : given->items()) {
       for (const std::string_view reserved : kReserved)
         if (key == reserved)

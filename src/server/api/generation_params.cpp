@@ -293,6 +293,7 @@ Result<int> resolve_max_tokens(const GenerationParams& params, std::optional<std
                                std::size_t num_prompt_tokens, const ServedModel& model, const ServerConfig& config) {
   const std::int64_t limit = model.max_model_len, prompt = static_cast<std::int64_t>(num_prompt_tokens);
   const auto overflow = [&](std::int64_t output) {
+    output = std::min(output, std::numeric_limits<std::int64_t>::max() - prompt);
     return invalid_argument(fmt::format("This model's maximum context length is {} tokens. The request asks for {} "
                                         "output tokens and its prompt has {} "
                                         "input tokens, {} in all. Shorten the prompt or ask for fewer output tokens.",
@@ -309,7 +310,7 @@ Result<int> resolve_max_tokens(const GenerationParams& params, std::optional<std
     return overflow(params.max_tokens.value_or(otherwise.value_or(1)));
   std::int64_t wanted = params.max_tokens ? *params.max_tokens : otherwise.value_or(limit - prompt);
   if (cap) wanted = std::min(wanted, *cap);
-  if (prompt + wanted > limit) {
+  if (wanted > limit - prompt) {
     if (params.max_tokens && !config.clamp_max_tokens) return overflow(*params.max_tokens);
     wanted = limit - prompt;
   }

@@ -181,6 +181,21 @@ TEST(Jinja, text_filters) {
   });
 }
 
+TEST(Jinja, numbers_beyond_their_types_are_errors_or_exact) {
+  expect_all({
+      {"{% set most = '-170141183460469231731687303715884105727'|int %}{{ most }} {{ '{:x}'.format(most) }} {{ "
+       "most.bit_length() }}",
+       "-170141183460469231731687303715884105727 -7fffffffffffffffffffffffffffffff 127"},
+      {"{{ -1e30|filesizeformat }} {{ -0.5|filesizeformat }} {{ 999.9|filesizeformat }}",
+       "-1000000000000000019884624838656 Bytes 0 Bytes 999 Bytes"},
+      {"{{ 1250|round(-2) }} {{ -15|round(-1) }}", "1200 -20"},
+  });
+  for (const char* source :
+       {"{{ '-170141183460469231731687303715884105727'|int - 1 }}", "{{ (-2) ** 127 }}",
+        "{{ '170141183460469231731687303715884105727'|int|round(-38) }}", "{{ (-1e308 * 10)|filesizeformat }}"})
+    EXPECT_TRUE(render(source).starts_with("OverflowError: ")) << source;
+}
+
 TEST(Jinja, tojson_is_python_json_dumps) {
   expect_all({
       {"{{ {'a': [1, 2.0, true, none, 'é\"\\\\\\n<&>'], 'b': {}}|tojson }}",

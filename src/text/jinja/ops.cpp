@@ -27,6 +27,13 @@ void refuse_undefined(const Value& a, const Value& b) {
 }
 [[noreturn]] void overflow() { throw Error("OverflowError", "integer is too large"); }
 
+// Every integer of a template has its negative: the lowest of the type is too large.
+Value integer(Int v) {
+  Int negative = 0;
+  if (__builtin_sub_overflow(Int{0}, v, &negative)) overflow();
+  return Value(v);
+}
+
 }  // namespace
 
 std::int64_t as_index(const Value& v, const char* what) {
@@ -155,7 +162,7 @@ Value int_power(Int base, Int exponent) {
   Int r = 1;
   for (Int i = 0; i < exponent; ++i)
     if (__builtin_mul_overflow(r, base, &r)) overflow();
-  return Value(r);
+  return integer(r);
 }
 
 Value int_arithmetic(BinaryOp op, Int a, Int b) {
@@ -163,13 +170,13 @@ Value int_arithmetic(BinaryOp op, Int a, Int b) {
   switch (op) {
     case BinaryOp::add:
       if (__builtin_add_overflow(a, b, &r)) overflow();
-      return Value(r);
+      return integer(r);
     case BinaryOp::sub:
       if (__builtin_sub_overflow(a, b, &r)) overflow();
-      return Value(r);
+      return integer(r);
     case BinaryOp::mul:
       if (__builtin_mul_overflow(a, b, &r)) overflow();
-      return Value(r);
+      return integer(r);
     case BinaryOp::div:
       if (b == 0) throw Error("ZeroDivisionError", "division by zero");
       return Value(static_cast<double>(a) / static_cast<double>(b));

@@ -201,7 +201,8 @@ Value filesizeformat(Interp& in, const Value& v, Args& args) {
   const bool binary = p.flag(0, false);
   const double base = binary ? 1024 : 1000, bytes = v.real();
   if (bytes == 1) return Value(plain("1 Byte"));
-  if (bytes < base) return Value(plain(fmt::format("{} Bytes", static_cast<long long>(bytes))));
+  if (std::isinf(bytes) && bytes < 0) throw Error("OverflowError", "cannot convert float infinity to integer");
+  if (bytes < base) return Value(plain(fmt::format("{:.0f} Bytes", std::trunc(bytes) + 0.0)));  // 0, not -0
   static constexpr std::string_view kUnits = "kMGTPEZY";
   double unit = base;
   for (std::size_t i = 0; i < kUnits.size(); ++i) {
@@ -327,7 +328,7 @@ Value rounded(Interp&, const Value& v, Args& args) {
   if (!std::isfinite(d)) return v;
   if (precision < 0) {
     const double r = std::nearbyint(d * scale) / scale;
-    return v.is_float() ? Value(r) : Value(static_cast<Int>(r));
+    return v.is_float() ? Value(r) : whole(r, v);
   }
   return Value(std::strtod(fmt::format("{:.{}f}", d, precision).c_str(), nullptr));  // half to even on the exact value
 }
