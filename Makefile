@@ -3,6 +3,7 @@ PRESET ?= cpu
 BUILD  := build/$(PRESET)
 JOBS   ?= $(shell nproc)
 PORT   ?= 8000
+FUZZ_SECONDS ?= 600
 CCACHE := $(shell command -v ccache 2>/dev/null)
 CMAKE_FLAGS += $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 PYTHON := .venv/bin/python
@@ -56,10 +57,11 @@ run: build .venv/stamp ## fetch the quick model and serve it on port 8000
 	$(PYTHON) tools/fetch_models.py --quick
 	tools/run_quick.sh $(PORT)
 
-fuzz: setup ## build the fuzz programs (clang, libFuzzer)
+fuzz: setup ## run each fuzz program (clang, libFuzzer) for FUZZ_SECONDS, 600
 	tools/install_packages.sh clang
-	cmake --preset fuzz
-	cmake --build build/fuzz -j $(JOBS)
+	cmake --preset fuzz $(CMAKE_FLAGS)
+	cmake --build build/fuzz -j $(JOBS) --target fuzz
+	tools/run_fuzz.sh $(FUZZ_SECONDS)
 
 bench: build ## speed of the quick model on this machine
 	build/hearth bench engine "$$($(PYTHON) tools/fetch_models.py --print)/SmolLM2-135M-Instruct.Q4_1.gguf"

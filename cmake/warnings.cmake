@@ -17,8 +17,9 @@ if(HEARTH_SANITIZE)
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:hearth_sanitizer_options>>)
 endif()
 if(HEARTH_FUZZ)
-  target_compile_options(hearth_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -g1)
-  target_link_options(hearth_flags INTERFACE -fsanitize=address,undefined)
+  target_compile_options(hearth_flags INTERFACE -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow
+    -fno-sanitize-recover=undefined,float-cast-overflow -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
+  target_link_options(hearth_flags INTERFACE -fsanitize=address,undefined,float-cast-overflow)
 endif()
 # Floating point: one rounding an operation, the same everywhere; kernels fuse by hand where they want it.
 target_compile_options(hearth_flags INTERFACE -ffp-contract=off)
