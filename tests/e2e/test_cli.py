@@ -156,6 +156,21 @@ def test_model_without_a_chat_template_says_so(tmp_path):
     assert "no chat template" in hearth("run", folder, "Hello!", "--max-model-len", "64").stderr
 
 
+def test_run_draws_with_care_where_nothing_says_how(tmp_path, home):
+    folder = tmp_path / "model"
+    shutil.copytree(TINY_DENSE, folder)
+    (folder / "generation_config.json").write_text('{"eos_token_id": 1026}')
+    for flags, shown in (([], '"top_k": 40'), (["--override-generation-config.top_p", "0.5"], '"top_p": 0.5'),
+                         (["--generation-config", "vllm"], "No parameter is set.")):
+        t = Terminal("run", folder, "--max-model-len", "64", *flags, env=home)
+        t.wait_for(">>> ")
+        t.send("/show parameters\r")
+        t.wait_for(shown)
+        t.wait_for(">>> ")
+        t.send("/bye\r")
+        assert t.end() == 0
+
+
 def test_unknown_log_level():
     assert "LOUD" in hearth("show", TINY_DENSE, env={"VLLM_LOGGING_LEVEL": "loud"}, code=2).stderr
 

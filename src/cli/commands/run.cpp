@@ -35,6 +35,10 @@ constexpr const char* kHelp =
     "  \"\"\"                         begins and ends a text of several lines\n"
     "  Ctrl-C                      stops the answer, or drops what is typed\n";
 
+// Where neither the model nor the command line says how to draw: what `ollama run` does. At temperature 1, the API's default,
+// a small model soon talks nonsense.
+Json usual_sampling() { return {{"temperature", 0.8}, {"top_k", 40}, {"top_p", 0.9}}; }
+
 std::string history_file() {
   const auto home = env_value("HOME");
   if (!home) return {};
@@ -184,6 +188,9 @@ int run(const std::vector<std::string>& words) {
 
   OpenedModel model = open_model(load);
   ModelText text = load_text(model.path, load);
+  SamplingDefaults sampling =
+      sampling_defaults(model.source->generation_config(), load.generation_config, load.override_generation_config);
+  if (sampling.sampling.empty() && load.generation_config == "auto") sampling.sampling = usual_sampling();
   std::shared_ptr<Ops> ops = make_ops(load);
   const StartPlan plan = plan_model(model, *ops, load, machine_memory(), text.bytes);
   std::shared_ptr<Engine> engine;
@@ -196,10 +203,7 @@ int run(const std::vector<std::string>& words) {
   sigaction(SIGINT, &action, nullptr);
   engine->start();
   if (!text.chat_template) log_warning("the model has no chat template: it continues the text it is given");
-  ChatSession chat(
-      *engine, std::move(text),
-      sampling_defaults(model.source->generation_config(), load.generation_config, load.override_generation_config),
-      g_interrupted);
+  ChatSession chat(*engine, std::move(text), std::move(sampling), g_interrupted);
   if (v->args.has("system")) chat.set_system(v->args.text("system"));
   const bool verbose = v->args.on("verbose");
 
