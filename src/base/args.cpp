@@ -188,7 +188,7 @@ void ArgParser::parse_into(ParsedArgs& out, const std::vector<std::string>& word
       }
       const std::string near = suggest(name);
       bad_args("unknown option " + spelled, spelled,
-               near.empty() ? "--help=all lists every option" : "did you mean " + near + "?");
+               near.empty() ? "--help lists the options" : "did you mean " + near + "?");
     }
     const OptionDef& def = *m->def;
     const bool is_json = def.arity == Arity::json || def.arity == Arity::json_or_number;

@@ -108,7 +108,7 @@ TEST(Args, JsonAndDottedFormsMerge) {
 
 TEST(Args, UnknownOptionsSuggest) {
   EXPECT_EQ(error_of({"--max-model-length", "1"}), "unknown option --max-model-length | did you mean --max-model-len?");
-  EXPECT_EQ(error_of({"--definitely-unknown"}), "unknown option --definitely-unknown | --help=all lists every option");
+  EXPECT_EQ(error_of({"--definitely-unknown"}), "unknown option --definitely-unknown | --help lists the options");
   const ParsedArgs a = parser().parse({"M", "--nope", "3", "--max-num-seqs", "4"}, {.ignore_unknown = true});
   EXPECT_EQ(a.warnings, std::vector<std::string>{"unknown option --nope is ignored"});
   EXPECT_EQ(a.positionals, std::vector<std::string>{"M"});

@@ -1,9 +1,10 @@
 #include "cli/load_text.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 
@@ -153,9 +154,19 @@ ModelText load_text(const std::string& path, const LoadOptions& options) {
 }
 
 SamplingDefaults sampling_defaults(const Json& model_config, const std::string& option, const Json& overrides) {
-  static constexpr std::array<const char*, 8> kKeys{
-      "temperature",       "top_p",         "top_k", "min_p", "repetition_penalty", "presence_penalty",
-      "frequency_penalty", "max_new_tokens"};
+  struct Key {
+    const char* name;
+    double min, max;
+    bool whole;
+  };
+  static constexpr Key kKeys[] = {{"temperature", 0, 100, false},
+                                  {"top_p", 1e-6, 1, false},
+                                  {"top_k", -1, 1e9, true},
+                                  {"min_p", 0, 1, false},
+                                  {"repetition_penalty", 1e-6, 100, false},
+                                  {"presence_penalty", -2, 2, false},
+                                  {"frequency_penalty", -2, 2, false},
+                                  {"max_new_tokens", 1, 2147483647, true}};
   SamplingDefaults out;
   Json source = Json::object();
   Json model = model_config;
@@ -166,12 +177,15 @@ SamplingDefaults sampling_defaults(const Json& model_config, const std::string& 
   }
   if (option != "vllm") source = model;
   for (const auto& [key, value] : overrides.items()) source[key] = value;
-  for (const char* key : kKeys) {
-    if (!source.contains(key) || source[key].is_null()) continue;
-    if (!source[key].is_number())
-      throw StartupError(std::string(key) + " must be a number, found " + source[key].dump(), "generation config",
-                         "correct it, or pass --generation-config vllm");
-    out.sampling[key] = source[key];
+  for (const Key& key : kKeys) {
+    if (!source.contains(key.name) || source[key.name].is_null()) continue;
+    const Json& value = source[key.name];
+    const double n = value.is_number() ? value.get<double>() : NAN;
+    if (!(n >= key.min && n <= key.max) || (key.whole && n != std::floor(n)))
+      throw StartupError(fmt::format("{} must be a {}number from {:g} to {:.10g}, found {}", key.name,
+                                     key.whole ? "whole " : "", key.min, key.max, value.dump()),
+                         "generation config", "correct it, or pass --generation-config vllm");
+    out.sampling[key.name] = value;
   }
   // End tokens belong to the model, whatever the sampling defaults are taken from.
   const Json& eos = overrides.contains("eos_token_id") ? overrides["eos_token_id"]

@@ -87,10 +87,11 @@ int main(int argc, char** argv) {
     return print_error({"the system gives no more memory", {}, "lower --max-model-len, or lift the limit (ulimit -v)"});
   } catch (const std::exception& e) {
     const std::string what = e.what();
+    const auto says = [&](int error) { return what.find(std::strerror(error)) != std::string::npos; };
     return print_error({what,
                         {},
-                        what.find(std::strerror(EMFILE)) != std::string::npos
-                            ? "allow more open files: ulimit -n 4096"
-                            : "this message says too little: please report it with the command line"});
+                        says(EMFILE)   ? "allow more open files: ulimit -n 4096"
+                        : says(EAGAIN) ? "allow more threads (ulimit -u) or more memory (ulimit -v)"
+                                       : "this message says too little: please report it with the command line"});
   }
 }

@@ -8,10 +8,17 @@
 namespace hearth {
 
 Workers::Workers(int threads) {
-  for (int i = 0; i < std::max(1, threads); ++i) threads_.emplace_back([this] { loop(); });
+  try {
+    for (int i = 0; i < std::max(1, threads); ++i) threads_.emplace_back([this] { loop(); });
+  } catch (...) {  // the system gives no more threads
+    end();
+    throw;
+  }
 }
 
-Workers::~Workers() {
+Workers::~Workers() { end(); }
+
+void Workers::end() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

@@ -21,6 +21,7 @@ class Workers {
 
  private:
   void loop();
+  void end();
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
