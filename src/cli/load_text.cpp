@@ -161,7 +161,7 @@ SamplingDefaults sampling_defaults(const Json& model_config, const std::string& 
   };
   static constexpr Key kKeys[] = {{"temperature", 0, 100, false},
                                   {"top_p", 1e-6, 1, false},
-                                  {"top_k", -1, 1e9, true},
+                                  {"top_k", -1, HUGE_VAL, true},
                                   {"min_p", 0, 1, false},
                                   {"repetition_penalty", 1e-6, 100, false},
                                   {"presence_penalty", -2, 2, false},
