@@ -595,6 +595,18 @@ TEST_F(AppTest, ABodyOfTooManyValuesOrAnswersIsRefused) {
   EXPECT_THAT(answers.body, HasSubstr("1024 prompts with n 17 are 17408 answers"));
 }
 
+TEST_F(AppTest, APromptThatCannotFitIsRefusedUntokenised) {
+  start();
+  const std::string endless(200'000, 'a');  // of 512 tokens, 7 bytes at most
+  for (const RawAnswer& a : {complete({{"prompt", endless}, {"max_tokens", 3}}),
+                             chat({{"messages", {{{"role", "user"}, {"content", endless}}}}, {"max_tokens", 3}})}) {
+    EXPECT_EQ(a.status, 400);
+    EXPECT_THAT(a.body, HasSubstr("maximum context length is 512 tokens. The request asks for 3 output tokens and its "
+                                  "prompt has at least 714"));
+  }
+  EXPECT_EQ(complete({{"prompt", endless}, {"max_tokens", 3}, {"truncate_prompt_tokens", 5}}).status, 200);
+}
+
 // --- clients that leave, many clients, the end ----------------------------------------------------------------------------------
 
 TEST_F(AppTest, LeavingEndsTheWork) {

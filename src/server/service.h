@@ -26,7 +26,8 @@ struct ServedModel {
   std::string root;                // path or hub id
   std::int64_t created = 0;        // unix seconds
   std::int32_t max_model_len = 0;
-  std::int32_t vocab_size = 0;  // rows of the logits
+  std::int32_t vocab_size = 0;          // rows of the logits
+  std::size_t longest_token_bytes = 0;  // longest_token(); 0: not known
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
   std::shared_ptr<EngineRecorder> recorder;  // the EngineMetrics that the engine was made with; make_recorder()
@@ -79,6 +80,9 @@ struct Service {
   std::vector<std::shared_ptr<ServedModel>> models;
   std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
 };
+
+// Bytes of the longest token: a text of more has more tokens than one.
+std::size_t longest_token(const Tokenizer& tokenizer);
 
 // The series of a model, all at 0. cache_config: labels of vllm:cache_config_info (block_size, cache_dtype, num_gpu_blocks, …).
 std::shared_ptr<EngineRecorder> make_recorder(Service& service, const std::string& model_name, int max_model_len,

@@ -6,6 +6,12 @@
 
 namespace hearth {
 
+std::size_t longest_token(const Tokenizer& tokenizer) {
+  std::size_t longest = 0;
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) longest = std::max(longest, tokenizer.bytes(id).size());
+  return longest;
+}
+
 Result<std::shared_ptr<ServedModel>> ServerState::find_model(const std::string& name) const {
   if (service->models.empty()) return Status{Code::unavailable, "no model is loaded", {}};
   if (name.empty()) return service->models.front();

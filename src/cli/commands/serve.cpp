@@ -29,6 +29,7 @@ std::shared_ptr<ServedModel> served_model(const ServeOptions& o, const OpenedMod
   served->created = static_cast<std::int64_t>(std::time(nullptr));
   served->vocab_size = static_cast<std::int32_t>(model.info.vocab_size);
   served->tokenizer = text.tokenizer;
+  served->longest_token_bytes = longest_token(*text.tokenizer);
   served->chat_template = text.chat_template;
   SamplingDefaults sampling =
       sampling_defaults(model.source->generation_config(), o.load.generation_config, o.load.override_generation_config);

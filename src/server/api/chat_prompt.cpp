@@ -132,7 +132,8 @@ std::vector<FieldSpec> chat_prompt_fields() {
   };
 }
 
-Result<ChatPrompt> make_chat_prompt(const Json& body, const ServedModel& model, const ServerConfig& config) {
+Result<ChatPrompt> make_chat_prompt(const Json& body, const ServedModel& model, const ServerConfig& config,
+                                    const GenerationParams* to_fit) {
   const Json* messages = field(body, "messages");
   if (!messages) return malformed("messages is required", "body.messages");
   if (messages->empty()) return invalid_argument("messages must hold at least one message", "messages");
@@ -172,6 +173,8 @@ Result<ChatPrompt> make_chat_prompt(const Json& body, const ServedModel& model, 
   input.messages = std::move(*normal);
   Result<MarkedText> rendered = chat_template->render(input);
   if (!rendered) return rendered.status();
+  if (to_fit)
+    if (Status s = check_prompt_length(rendered->text, body, *to_fit, model); !s.ok()) return s;
 
   ChatPrompt prompt;
   const bool add_special = flag(body, "add_special_tokens", false);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "server/api/fields.h"
+#include "server/api/generation_params.h"
 #include "server/service.h"
 
 namespace hearth {
@@ -22,7 +23,8 @@ struct ChatPrompt {
 // chat_template_kwargs, reasoning_effort, reasoning, enable_thinking, thinking.
 std::vector<FieldSpec> chat_prompt_fields();
 
-// body: checked against a table that holds chat_prompt_fields().
-Result<ChatPrompt> make_chat_prompt(const Json& body, const ServedModel& model, const ServerConfig& config);
+// body: checked against a table that holds chat_prompt_fields(). to_fit: a prompt too long for it is refused untokenised.
+Result<ChatPrompt> make_chat_prompt(const Json& body, const ServedModel& model, const ServerConfig& config,
+                                    const GenerationParams* to_fit = nullptr);
 
 }  // namespace hearth

@@ -91,7 +91,7 @@ Result<ChatRequest> read_chat_request(const ServerState& state, Json& body) {
   if (!r.params.max_tokens) r.params.max_tokens = integer(body, "max_tokens");
   if (Status s = read_logprobs(body, config, r); !s.ok()) return s;
 
-  Result<ChatPrompt> prompt = make_chat_prompt(body, *r.model, config);
+  Result<ChatPrompt> prompt = make_chat_prompt(body, *r.model, config, &r.params);
   if (!prompt) return prompt.status();
   r.prompt = std::move(*prompt);
   if (Status s = truncate_prompt(body, r.params, *r.model, r.prompt.ids); !s.ok()) return s;

@@ -49,6 +49,7 @@ Status read_prompts(const Json& body, const ServerConfig& config, CompletionRequ
     std::string text_of;
     if (list[i].is_string()) {
       text_of = list[i].get<std::string>();
+      if (Status s = check_prompt_length(text_of, body, r.params, *r.model); !s.ok()) return s;
       ids = r.model->tokenizer->encode(text_of, {add_special, true});
     } else if (is_ids(list[i])) {
       Result<std::vector<std::int32_t>> given = token_ids(list[i], "prompt", r.model->vocab_size);

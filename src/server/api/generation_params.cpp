@@ -266,6 +266,28 @@ Result<GenerationParams> read_generation_params(const Json& body, const ServedMo
   return p;
 }
 
+namespace {
+
+Status context_overflow(std::int64_t limit, std::int64_t output, std::int64_t prompt, std::string_view at_least = "") {
+  output = std::min(output, std::numeric_limits<std::int64_t>::max() - prompt);
+  return invalid_argument(
+      fmt::format("This model's maximum context length is {} tokens. The request asks for {} output tokens and its "
+                  "prompt has {}{} input tokens, {}{} in all. Shorten the prompt or ask for fewer output tokens.",
+                  limit, output, at_least, prompt, at_least, output + prompt),
+      "input_tokens");
+}
+
+}  // namespace
+
+Status check_prompt_length(std::string_view prompt, const Json& body, const GenerationParams& params,
+                           const ServedModel& model) {
+  constexpr std::size_t kShrink = 4;  // Unicode's composed form has at least a third of the bytes
+  if (model.longest_token_bytes == 0 || integer(body, "truncate_prompt_tokens")) return {};
+  const auto fewest = static_cast<std::int64_t>(prompt.size() / (kShrink * model.longest_token_bytes));
+  if (fewest <= model.max_model_len) return {};
+  return context_overflow(model.max_model_len, params.max_tokens.value_or(1), fewest, "at least ");
+}
+
 Status truncate_prompt(const Json& body, const GenerationParams& params, const ServedModel& model,
                        std::vector<std::int32_t>& ids) {
   const std::string side = text(body, "truncation_side");
@@ -292,14 +314,7 @@ Status truncate_prompt(const Json& body, const GenerationParams& params, const S
 Result<int> resolve_max_tokens(const GenerationParams& params, std::optional<std::int64_t> otherwise,
                                std::size_t num_prompt_tokens, const ServedModel& model, const ServerConfig& config) {
   const std::int64_t limit = model.max_model_len, prompt = static_cast<std::int64_t>(num_prompt_tokens);
-  const auto overflow = [&](std::int64_t output) {
-    output = std::min(output, std::numeric_limits<std::int64_t>::max() - prompt);
-    return invalid_argument(fmt::format("This model's maximum context length is {} tokens. The request asks for {} "
-                                        "output tokens and its prompt has {} "
-                                        "input tokens, {} in all. Shorten the prompt or ask for fewer output tokens.",
-                                        limit, output, prompt, output + prompt),
-                            "input_tokens");
-  };
+  const auto overflow = [&](std::int64_t output) { return context_overflow(limit, output, prompt); };
   const auto cap = integer(model.default_sampling, "max_new_tokens");
   if (params.max_tokens && *params.max_tokens > limit && !config.clamp_max_tokens)
     return invalid_argument(fmt::format("max_tokens ({}) is larger than this model's maximum context length of {} "

@@ -33,6 +33,10 @@ Result<GenerationParams> read_generation_params(const Json& body, const ServedMo
 // k of `logprobs`, `top_logprobs` or `prompt_logprobs`: ≤ the server's cap; -1 is everything, if the cap is -1.
 Result<int> read_logprob_count(std::int64_t k, const char* name, const ServerConfig& config);
 
+// A text that cannot fit, however few tokens it becomes, is refused before the work of tokenising it.
+Status check_prompt_length(std::string_view prompt, const Json& body, const GenerationParams& params,
+                           const ServedModel& model);
+
 // Cuts the prompt as truncate_prompt_tokens and truncation_side say.
 Status truncate_prompt(const Json& body, const GenerationParams& params, const ServedModel& model,
                        std::vector<std::int32_t>& ids);

@@ -111,6 +111,7 @@ inline std::shared_ptr<Service> fake_service(const FakeOptions& o = {}) {
   model->max_model_len = o.max_model_len;
   model->vocab_size = CharTokenizer::kVocab;
   model->tokenizer = std::make_shared<CharTokenizer>();
+  model->longest_token_bytes = longest_token(*model->tokenizer);
   model->chat_template = std::make_shared<ChatTemplate>(kFakeTemplate, Json::object());
   model->eos_token_ids = {CharTokenizer::kEnd};
   model->recorder = make_recorder(*service, "fake", o.max_model_len, {{"block_size", "16"}});
