@@ -9,7 +9,7 @@ CMAKE_FLAGS += $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 PYTHON := .venv/bin/python
 OURS   := $(shell git ls-files --cached --others --exclude-standard -- 'src/*.h' 'src/*.cpp' 'tests/*.cpp' 2>/dev/null)
 
-.PHONY: help setup build all unit test golden e2e models asan tsan run fuzz bench fmt lint docs clean
+.PHONY: help setup build all unit test golden e2e models asan tsan run gpu fuzz bench fmt lint docs clean
 help:   ## this list
 	@grep -E '^[a-z0-9]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -62,6 +62,11 @@ fuzz: setup ## run each fuzz program (clang, libFuzzer) for FUZZ_SECONDS, 600
 	cmake --preset fuzz $(CMAKE_FLAGS)
 	cmake --build build/fuzz -j $(JOBS) --target fuzz
 	tools/run_fuzz.sh $(FUZZ_SECONDS)
+
+gpu: setup ## pack the GPU tests and the libraries they need: build/gpu.tar.xz
+	cmake --preset $(PRESET) $(CMAKE_FLAGS)
+	cmake --build $(BUILD) -j $(JOBS) --target hearth backend_cuda_test cli_test
+	tools/pack_gpu.sh $(BUILD) build/gpu
 
 bench: build ## speed of the quick model on this machine
 	build/hearth bench engine "$$($(PYTHON) tools/fetch_models.py --print)/SmolLM2-135M-Instruct.Q4_1.gguf"

@@ -1,9 +1,8 @@
 # Warnings are errors in our own code; package headers are SYSTEM.
 add_library(hearth_flags INTERFACE)
-target_compile_options(hearth_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Werror -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-psabi
+target_compile_options(hearth_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Werror;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wno-psabi>"
   # GCC 12 reports these inside the standard library at -O2 for code that is right.
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-dangling-pointer -Wno-free-nonheap-object>)
+  "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict;-Wno-stringop-overflow;-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-dangling-pointer;-Wno-free-nonheap-object>")
 target_compile_definitions(hearth_flags INTERFACE HEARTH_VERSION="${PROJECT_VERSION}")
 target_include_directories(hearth_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(HEARTH_SANITIZE)
@@ -22,4 +21,5 @@ if(HEARTH_FUZZ)
   target_link_options(hearth_flags INTERFACE -fsanitize=address,undefined,float-cast-overflow)
 endif()
 # Floating point: one rounding an operation, the same everywhere; kernels fuse by hand where they want it.
-target_compile_options(hearth_flags INTERFACE -ffp-contract=off)
+target_compile_options(hearth_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+# Device code fuses as it likes: what a row gets is the same whatever shares its launch.

@@ -34,6 +34,11 @@ class WeightSource {
   virtual ~WeightSource() = default;
   virtual const std::vector<SourceTensor>& tensors() const = 0;
   virtual const SourceTensor* find(std::string_view name) const = 0;  // null when absent
+  // The same, by one who knows what shape it must have; a source that makes up its weights gives them that shape.
+  virtual const SourceTensor* want(std::string_view name, std::span<const std::int64_t> shape) {
+    (void)shape;
+    return find(name);
+  }
   // Bytes [offset, offset + dst.size()) of the tensor in its stored format, in Hugging Face order; whole rows.
   virtual void read_range(const SourceTensor& tensor, std::int64_t offset, std::span<std::byte> dst) = 0;
   void read(const SourceTensor& tensor, std::span<std::byte> dst) { read_range(tensor, 0, dst); }

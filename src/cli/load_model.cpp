@@ -8,9 +8,13 @@
 #include <fstream>
 
 #include "backend/cpu/cpu_ops.h"
+#ifdef HEARTH_HAS_CUDA
+#include "backend/cuda/cuda_ops.h"
+#endif
 #include "backend/ref/ref_ops.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "checkpoint/dummy_source.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/json_file.h"
 #include "cli/progress.h"
@@ -33,6 +37,9 @@ class ConfiguredSource final : public WeightSource {
   void read_range(const SourceTensor& tensor, std::int64_t offset, std::span<std::byte> dst) override {
     source_->read_range(tensor, offset, dst);
   }
+  const SourceTensor* want(std::string_view name, std::span<const std::int64_t> shape) override {
+    return source_->want(name, shape);
+  }
   const Json& config() const override { return config_; }
   const Json& generation_config() const override { return source_->generation_config(); }
   std::string where(const SourceTensor& tensor) const override { return source_->where(tensor); }
@@ -50,6 +57,9 @@ class ShapesOnly final : public WeightSource {
   const SourceTensor* find(std::string_view name) const override { return source_.find(name); }
   void read_range(const SourceTensor&, std::int64_t, std::span<std::byte> dst) override {
     std::memset(dst.data(), 0, dst.size());
+  }
+  const SourceTensor* want(std::string_view name, std::span<const std::int64_t> shape) override {
+    return source_.want(name, shape);
   }
   const Json& config() const override { return source_.config(); }
   const Json& generation_config() const override { return source_.generation_config(); }
@@ -135,6 +145,7 @@ DType kv_dtype(const LoadOptions& options, bool is_gguf) {
   };
   if (options.kv_cache_dtype != "auto") return named(options.kv_cache_dtype);
   if (options.dtype != "auto") return named(options.dtype);
+  if (options.device == "cuda") return DType::bf16;
   return is_gguf ? DType::f16 : DType::f32;  // as precise as the rest of the arithmetic
 }
 
@@ -165,6 +176,14 @@ DeviceRunnerConfig runner_config(const OpenedModel& m, const LoadOptions& option
 std::unique_ptr<Ops> make_ops(const LoadOptions& options) {
   if (options.device == "ref") return make_ref_ops();
   if (options.device == "ref-w8a8") return make_ref_ops({.fp8_activations = true});
+  if (options.device == "cuda") {
+#ifdef HEARTH_HAS_CUDA
+    return make_cuda_ops({});
+#else
+    throw StartupError("this program was built without CUDA", "--device cuda",
+                       "build it where nvcc 13 or newer is installed, or use --device cpu");
+#endif
+  }
   return make_cpu_ops({.threads = options.threads, .isa = {}});
 }
 
@@ -178,11 +197,15 @@ OpenedModel open_model(const LoadOptions& options) {
   OpenedModel m;
   m.path = resolve_model(options.model, options.revision, options.cache_dir);
   m.is_gguf = std::filesystem::path(m.path).extension() == ".gguf";
-  if (options.load_format != "auto" && (options.load_format == "gguf") != m.is_gguf)
+  const bool dummy = options.load_format == "dummy";
+  if (dummy && m.is_gguf)
+    throw StartupError("--load-format dummy needs a folder with config.json", m.path, "name the model's folder", 2);
+  if (options.load_format != "auto" && !dummy && (options.load_format == "gguf") != m.is_gguf)
     throw StartupError("--load-format " + options.load_format + ", and the model is " +
                            (m.is_gguf ? "a GGUF file" : "a folder of safetensors"),
                        m.path, "leave --load-format out", 2);
-  m.source = open_checkpoint(m.path);
+  m.source =
+      dummy ? make_dummy_source(read_config(m.path + "/config.json"), options.engine.seed) : open_checkpoint(m.path);
   if (!options.hf_config_path.empty() || !options.hf_overrides.empty()) {
     Json config = options.hf_config_path.empty() ? m.source->config() : read_config(options.hf_config_path);
     m.source =
@@ -223,7 +246,10 @@ StartPlan plan_model(OpenedModel& m, Ops& ops, const LoadOptions& options, const
   needs.cache = cache_needs(m.info.cache, m.kv_dtype, config.block_tokens, options.engine.max_num_seqs,
                             wanted_max_model_len(options, m.info));
   needs.cache.max_model_len_limit = m.info.max_position_embeddings;
-  StartPlan plan = plan_start(machine, options.memory, needs);
+  MachineMemory memory = machine;
+  if (const auto own = ops.device().own_memory())
+    memory = {static_cast<std::int64_t>(own->total), static_cast<std::int64_t>(own->available)};
+  StartPlan plan = plan_start(memory, options.memory, needs);
   if (!options.engine.enable_chunked_prefill && options.engine.max_num_batched_tokens < plan.plan.cache.max_model_len)
     throw StartupError(
         fmt::format("--max-num-batched-tokens {} is less than --max-model-len {}, and chunked prefill is off",

@@ -78,7 +78,8 @@ constexpr FlagDef kFlags[] = {
     does(kModel, "download-dir", kValue, "the Hugging Face cache", "the hub cache in which MODEL is looked up",
          "test_flags.py::test_hub_cache"),
     does(kModel, "load-format", kValue, "auto",
-         "auto, safetensors or gguf; fastsafetensors and other fast loaders warn and read safetensors",
+         "auto, safetensors, gguf or dummy (weights made up from config.json); fastsafetensors and other fast loaders "
+         "warn and read safetensors",
          "test_flags.py::test_load_format"),
     skip(kModel, "safetensors-load-strategy", kValue, kOwnLoader),
     skip(kModel, "ignore-patterns", kMany, "nothing is downloaded yet"),
@@ -329,11 +330,11 @@ constexpr FlagDef kFlags[] = {
     no(kServer, "default-mm-loras", kJson, "", kNoLora, "leave it out"),
 
     // ---- Of hearth only -----------------------------------------------------------------------------------------
-    does_some(
-        kOurs, "device", "auto cpu ref ref-w8a8", "auto or cpu", "auto",
-        "auto, cpu, ref (slow, obvious, for comparison), or ref-w8a8 (ref with the activations of FP8 matrices rounded "
-        "to FP8, as tensor cores take them); cuda is not built in",
-        "test_flags.py::test_device"),
+    does_some(kOurs, "device", "auto cpu cuda ref ref-w8a8", "auto, cpu or cuda", "auto",
+              "auto, cpu, cuda (an NVIDIA GPU), ref (slow, obvious, for comparison), or ref-w8a8 (ref with the "
+              "activations of FP8 matrices rounded "
+              "to FP8, as tensor cores take them); auto is cpu",
+              "test_flags.py::test_device"),
     does(kOurs, "threads", kValue, "physical cores", "threads that compute", "test_flags.py::test_threads"),
     does(kOurs, "memory", kValue, "off", "the most that weights, caches and work space may take together",
          "test_flags.py::test_memory"),

@@ -100,13 +100,13 @@ void read_model(const ParsedArgs& a, LoadOptions& l, std::vector<std::string>& w
   const std::string format = a.text("load-format", "auto");
   static constexpr std::array<std::string_view, 6> kFastLoaders{
       "fastsafetensors", "runai_streamer", "instanttensor", "sharded_state", "pt", "bitsandbytes"};
-  if (format == "auto" || format == "safetensors" || format == "gguf") {
+  if (format == "auto" || format == "safetensors" || format == "gguf" || format == "dummy") {
     l.load_format = format;
   } else if (std::find(kFastLoaders.begin(), kFastLoaders.end(), format) != kFastLoaders.end()) {
     warnings.push_back("--load-format " + format + ": the safetensors files are read by this program's own loader");
     l.load_format = "safetensors";
   } else {
-    refuse("--load-format " + format + " is not supported", "--load-format", "auto, safetensors or gguf");
+    refuse("--load-format " + format + " is not supported", "--load-format", "auto, safetensors, gguf or dummy");
   }
   const std::string dtype = pick(
       a, "dtype", "auto", std::array<std::string_view, 6>{"auto", "bfloat16", "half", "float16", "float", "float32"});

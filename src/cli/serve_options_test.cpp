@@ -137,7 +137,7 @@ TEST(ServeOptions, Values) {
 TEST(ServeOptions, ValuesThatAreRefused) {
   EXPECT_THAT(error_of({"M", "--kv-cache-dtype", "fp8"}), HasSubstr("--kv-cache-dtype fp8 is not supported: "));
   EXPECT_THAT(error_of({"M", "--kv-cache-dtype", "nvfp4"}), HasSubstr("auto, bfloat16, float16 or float32"));
-  EXPECT_THAT(error_of({"M", "--device", "cuda"}), HasSubstr("cuda is not built in"));
+  EXPECT_THAT(error_of({"M", "--device", "tpu"}), HasSubstr("ref-w8a8"));
   EXPECT_THAT(error_of({"M", "--tensor-parallel-size", "2"}), HasSubstr("--tensor-parallel-size 2 is not supported"));
   EXPECT_THAT(error_of({"M", "-tp", "2"}), HasSubstr("-tp 2 is not supported"));
   EXPECT_THAT(error_of({"M", "--max-model-len", "0"}), HasSubstr("at least 1"));
@@ -147,7 +147,7 @@ TEST(ServeOptions, ValuesThatAreRefused) {
               HasSubstr("less than --max-num-seqs 64"));
   EXPECT_THAT(error_of({"M", "--ssl-keyfile", "k"}), HasSubstr("both --ssl-certfile and --ssl-keyfile"));
   EXPECT_THAT(error_of({"M", "--enable-log-outputs"}), HasSubstr("needs --enable-log-requests"));
-  EXPECT_THAT(error_of({"M", "--load-format", "dummy"}), HasSubstr("auto, safetensors or gguf"));
+  EXPECT_THAT(error_of({"M", "--load-format", "pickle"}), HasSubstr("auto, safetensors, gguf or dummy"));
   EXPECT_THAT(error_of({"M", "--speculative-config", R"({"metod":"mtp"})"}), HasSubstr("no key 'metod'"));
   EXPECT_THAT(error_of({"M", "--speculative-config.method", "eagle3"}), HasSubstr("'eagle3' is not supported"));
   EXPECT_THAT(error_of({"M", "--limit-mm-per-prompt", "image=4,video=0"}), HasSubstr("pictures are not offered yet"));

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,11 @@ class Device {
                     std::size_t bytes) = 0;  // within the device, in the order of the operations
   virtual void zero(void* device, std::size_t bytes) = 0;
   virtual std::map<std::string, std::size_t> used_bytes() const = 0;  // by purpose
+  // Of a device with memory of its own; others share the machine's.
+  struct Memory {
+    std::size_t total = 0, available = 0;
+  };
+  virtual std::optional<Memory> own_memory() const { return std::nullopt; }
 };
 
 // Plain memory, shared by `ref` and `cpu`.

@@ -51,6 +51,13 @@ struct Experts {
 enum class RopeStyle { half_split, adjacent };  // pairs (i, i + R/2), or (2i, 2i + 1)
 enum class HeadMap { grouped, tiled };          // key head of value head h: h / (Hv / Hk), or h mod Hk
 
+struct DeltaNetParams {  // of a gated delta net layer
+  Tensor conv1d, a_log, dt_bias, norm;
+  std::int64_t num_k_heads = 0, num_v_heads = 0, head_k_dim = 0, head_v_dim = 0;
+  float l2_eps = 0, q_scale = 1, norm_eps = 0;
+  HeadMap map = HeadMap::grouped;
+};
+
 // What happens to the activations of a product x · Wᵀ before they meet the weights (which are exact as stored); sums are f32
 // or better. A test's tolerance follows from it.
 //   f32    nothing
@@ -86,6 +93,13 @@ class Ops {
   virtual int num_threads() const { return 1; }
   virtual void parallel(std::int64_t n, const std::function<void(std::int64_t)>& body) {
     for (std::int64_t i = 0; i < n; ++i) body(i);
+  }
+
+  // Runs body. What it launches is the same whenever the key is, and so are the tensors: a backend may record it once and repeat
+  // the record without running it.
+  virtual void repeat(std::span<const std::int64_t> key, const std::function<void()>& body) {
+    (void)key;
+    body();
   }
 
   // ---- rows in, rows out -------------------------------------------------------------------------------------------
@@ -135,6 +149,15 @@ class Ops {
                                 HeadMap map, const Batch& batch) = 0;
   // out = rms_norm(x; w) ⊙ silu(z) over the last axis.                         [T, Hv, Dv], w [Dv]; in place
   virtual void gated_rms_norm(Tensor out, Tensor x, Tensor z, Tensor w, float eps) = 0;
+
+  // All of the above for a step in which each sequence has one row: causal_conv1d of u, l2_norm of its q and k (q times
+  // q_scale), gdn_gates, gated_delta_rule, gated_rms_norm. y, z [T, Hv·Dv], u [T, C], a, b [T, Hv]. A row gets the bits that
+  // the operations one by one give it. False: not done, nothing written.
+  virtual bool delta_net_step(Tensor y, Tensor u, Tensor z, Tensor b, Tensor a, const DeltaNetParams& p,
+                              Tensor conv_state, Tensor state, const Batch& batch) {
+    (void)y, (void)u, (void)z, (void)b, (void)a, (void)p, (void)conv_state, (void)state, (void)batch;
+    return false;
+  }
 
   // ---- experts -----------------------------------------------------------------------------------------------------
   // Softmax over all E, the A largest (ties: lower index), divided by their sum if renormalise.

@@ -20,12 +20,14 @@ struct StepShape {
   std::int64_t linear_cols = 0;
   std::int64_t linear_outs = 0;  // matrices of one call
   // attention and rope
+  std::int64_t heads = 0;              // H
   std::int64_t heads_per_kv_head = 0;  // H / G
   std::int64_t head_dim = 0;           // K
   bool narrow_kv = false;              // a cache that is not f32
   std::int64_t half_rotary = 0;        // R / 2
-  // gated_delta_rule
-  std::int64_t value_dim = 0;  // Dv
+  // causal_conv1d, gated_delta_rule
+  std::int64_t conv_channels = 0;  // C
+  std::int64_t value_dim = 0;      // Dv
   // router_topk, moe
   std::int64_t experts = 0;         // E
   std::int64_t active_experts = 0;  // A

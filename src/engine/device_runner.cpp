@@ -1,6 +1,8 @@
 #include "engine/device_runner.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "base/check.h"
 
@@ -147,6 +149,7 @@ DeviceRunner::DeviceRunner(std::unique_ptr<Model> model, Ops& ops, const DeviceR
   arena_buffer_ = take(counted.arena, "activations");
   arena_ = Arena(arena_buffer_.data(), counted.arena);
   step_buffer_ = take(static_cast<std::size_t>(step_tensor_bytes(config_)), "other");
+  step_host_.resize(step_buffer_.bytes());
   ops_.reserve(counted.shape);
   samplers_.resize(num_samplers(ops_, config_), {Sampler(config.logprobs_mode), {}});
   for (RowSampler& s : samplers_) {
@@ -160,7 +163,7 @@ Tensor DeviceRunner::put(const std::vector<std::int32_t>& values, std::initializ
   HEARTH_CHECK_LE(step_used_ + bytes, step_buffer_.bytes());
   Tensor t(static_cast<char*>(step_buffer_.data()) + step_used_, DType::i32, shape);
   HEARTH_CHECK_EQ(static_cast<std::size_t>(t.size()), values.size());
-  if (bytes > 0) ops_.device().copy_in(t.data, values.data(), bytes);
+  if (bytes > 0) std::memcpy(step_host_.data() + step_used_, values.data(), bytes);
   step_used_ += aligned(bytes);
   return t;
 }
@@ -210,14 +213,34 @@ std::vector<SampledRow> DeviceRunner::step(const StepBatch& batch) {
   in.batch.seq_of_row = put(seq_of_row_, {t});
   in.batch.cu_seqlens_q = put(batch.cu_seqlens_q, {b + 1});
   in.batch.seq_lens = put(batch.seq_lens, {b});
-  in.batch.block_tables = put(batch.block_tables, {b, batch.max_blocks});
+  // Of a step that may be repeated the table grows in powers of two.
+  const std::int64_t width =
+      t == b ? std::min<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(batch.max_blocks)), config_.max_blocks())
+             : batch.max_blocks;
+  block_tables_.assign(static_cast<std::size_t>(b * width), 0);
+  for (std::int64_t i = 0; i < b; ++i)
+    std::copy_n(batch.block_tables.begin() + i * batch.max_blocks, batch.max_blocks, block_tables_.begin() + i * width);
+  in.batch.block_tables = put(block_tables_, {b, width});
   in.batch.slot_mapping = put(batch.slot_mapping, {t});
   in.batch.state_slots = put(batch.state_slots, {b});
   in.batch.block_tokens = config_.block_tokens;
 
-  arena_.reset();
-  Ctx c(&ops_, arena_, ops_.act_dtype());
-  const Tensor logits = model_->forward(c, in, caches_);
+  ops_.device().copy_in(step_buffer_.data(), step_host_.data(), step_used_);
+
+  const auto forward = [&] {
+    arena_.reset();
+    Ctx c(&ops_, arena_, ops_.act_dtype());
+    return model_->forward(c, in, caches_);
+  };
+  Tensor logits;
+  if (t == b && width > 0) {  // one row a sequence: the same launches whenever these numbers are the same
+    const std::int64_t key[] = {t, l, width};
+    Tensor& known = repeated_logits_[{t, l, width}];
+    ops_.repeat(key, [&] { known = forward(); });
+    logits = known;
+  } else {
+    logits = forward();
+  }
   last_rows_ = t;
   copy_caches(batch);
 

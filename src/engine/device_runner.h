@@ -10,7 +10,9 @@
 // Errors    the constructor throws StartupError when the device has not the memory. Rows with NaN or Inf: see runner.h.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -79,7 +81,10 @@ class DeviceRunner final : public Runner {
   Buffer arena_buffer_, step_buffer_;
   Arena arena_;
   StepCaches caches_;
-  std::size_t step_used_ = 0;  // of step_buffer_, bytes
+  std::size_t step_used_ = 0;         // of step_buffer_, bytes
+  std::vector<std::byte> step_host_;  // the same, before it is copied
+  std::vector<std::int32_t> block_tables_;
+  std::map<std::array<std::int64_t, 3>, Tensor> repeated_logits_;  // where a repeated step leaves them
   std::vector<std::int32_t> seq_of_row_, logit_rows_;
   std::vector<std::int32_t> logits_of_sample_;  // which of logit_rows_ a sample reads
   std::vector<RowSampler> samplers_;

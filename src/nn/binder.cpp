@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <cmath>
 #include <deque>
 
 #include "base/status.h"
 #include "checkpoint/fp8_scales.h"
 #include "quant/block_scales.h"
+#include "quant/fp8_block128.h"
 
 namespace hearth {
 namespace {
@@ -37,8 +39,8 @@ Binder::Binder(WeightSource& source, Ops& ops, std::function<void(std::int64_t)>
 
 bool Binder::has(std::string_view name) const { return source_.find(name) != nullptr; }
 
-const SourceTensor& Binder::take(const std::string& name) {
-  const SourceTensor* t = source_.find(name);
+const SourceTensor& Binder::take(const std::string& name, std::span<const std::int64_t> shape) {
+  const SourceTensor* t = source_.want(name, shape);
   if (t == nullptr)
     throw StartupError(fmt::format("the checkpoint has no tensor {}", name), "checkpoint",
                        "the download is incomplete, or the weights do not belong to this config.json");
@@ -55,7 +57,7 @@ Matrix Binder::matrix(const std::vector<std::string>& names, const std::vector<s
   std::vector<StoredMatrix> parts;
   std::deque<std::vector<float>> scales;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const SourceTensor& t = take(names[i]);
+    const SourceTensor& t = take(names[i], std::array{rows[i], cols});
     const bool shaped = t.shape == std::vector<std::int64_t>{rows[i], cols} ||
                         (rows[i] == 1 && t.shape == std::vector<std::int64_t>{cols});
     if (!shaped || !format_info(t.format).is_float_weight)
@@ -76,7 +78,7 @@ Matrix Binder::matrix(const std::vector<std::string>& names, const std::vector<s
     if (t.format == Format::f8_e4m3) {
       scales.push_back(read_fp8_scales(source_, t));
       part.scales = scales.back().data();
-      const SourceTensor& s = take(names[i] + "_scale_inv");
+      const SourceTensor& s = take(names[i] + "_scale_inv", std::array{fp8_blocks(rows[i]), fp8_blocks(cols)});
       if (progress_) progress_(s.bytes);
     }
   }
@@ -84,7 +86,7 @@ Matrix Binder::matrix(const std::vector<std::string>& names, const std::vector<s
 }
 
 Tensor Binder::vector(const std::string& name, std::int64_t numbers, float plus) {
-  const SourceTensor& t = take(name);
+  const SourceTensor& t = take(name, std::array{numbers});
   const FormatInfo& info = format_info(t.format);
   if (numbers_of(t) != numbers || !info.is_float_weight || numbers % info.block_elems != 0)
     mismatch(source_, t, fmt::format("{} floating-point numbers", numbers));

@@ -43,7 +43,7 @@ class Binder {
   std::vector<std::shared_ptr<Buffer>> take_buffers() { return std::move(buffers_); }
 
  private:
-  const SourceTensor& take(const std::string& name);
+  const SourceTensor& take(const std::string& name, std::span<const std::int64_t> shape);
   bool ignored(std::string_view name) const;
 
   WeightSource& source_;

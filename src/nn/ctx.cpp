@@ -40,6 +40,7 @@ Tensor Ctx::attention(Tensor q, const KvCache& cache, const Batch& batch, float 
   Tensor out = make({q.dim(0), q.dim(1), q.dim(2)});
   if (ops_) ops_->attention(out, q, cache, batch, scale);
   if (shape_) {
+    keep_largest(shape_->heads, q.dim(1));
     keep_largest(shape_->heads_per_kv_head, q.dim(1) / cache.k.dim(2));
     keep_largest(shape_->head_dim, q.dim(2));
     shape_->narrow_kv |= cache.k.dtype != DType::f32;
@@ -50,6 +51,7 @@ Tensor Ctx::attention(Tensor q, const KvCache& cache, const Batch& batch, float 
 Tensor Ctx::causal_conv1d(Tensor u, Tensor w, Tensor state, const Batch& batch) const {
   Tensor out = make({u.dim(0), u.dim(1)});
   if (ops_) ops_->causal_conv1d(out, u, w, state, batch);
+  if (shape_) keep_largest(shape_->conv_channels, u.dim(1));
   return out;
 }
 

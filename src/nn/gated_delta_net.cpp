@@ -33,11 +33,23 @@ Tensor gated_delta_net(const Ctx& c, const GatedDeltaNet& n, Tensor x, const Ste
 
   const auto [u, z, b, a] =
       c.linear_many<4>(x, {&n.in_proj_qkv.weight, &n.in_proj_z.weight, &n.in_proj_b.weight, &n.in_proj_a.weight});
+  const auto q_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(g.head_k_dim)));
+  if (!c.planning()) {
+    const auto undo = c.scope();
+    Tensor y = c.make({T, values});
+    const DeltaNetParams params{n.conv1d,     n.a_log,      n.dt_bias, n.norm.weight, g.num_k_heads, g.num_v_heads,
+                                g.head_k_dim, g.head_v_dim, kL2Eps,    q_scale,       n.norm.eps,    g.head_map};
+    if (c.ops().delta_net_step(y, u, z, b, a, params, caches.conv_state_of(n.state_index),
+                               caches.recurrent_state_of(n.state_index), in.batch)) {
+      c.linear_into(out, y, n.out_proj.weight);
+      return out;
+    }
+  }
   Tensor qkv = c.causal_conv1d(u, n.conv1d, caches.conv_state_of(n.state_index), in.batch);
   Tensor q = qkv.slice(1, 0, keys).heads(g.num_k_heads);
   Tensor k = qkv.slice(1, keys, 2 * keys).heads(g.num_k_heads);
   Tensor v = qkv.slice(1, 2 * keys, 2 * keys + values).heads(g.num_v_heads);
-  c.l2_norm_in_place(q, kL2Eps, static_cast<float>(1 / std::sqrt(static_cast<double>(g.head_k_dim))));
+  c.l2_norm_in_place(q, kL2Eps, q_scale);
   c.l2_norm_in_place(k, kL2Eps, 1.0f);
 
   const Ctx::Gates gates = c.gdn_gates(a, b, n.a_log, n.dt_bias);

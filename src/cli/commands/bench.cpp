@@ -10,6 +10,9 @@
 #include <fstream>
 
 #include "backend/cpu/bandwidth.h"
+#ifdef HEARTH_HAS_CUDA
+#include "backend/cuda/cuda_ops.h"
+#endif
 #include "backend/cpu/cpu_ops.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -70,6 +73,14 @@ double weight_bytes_a_step(const OpenedModel& model, int batch) {
   return sum;
 }
 
+double bandwidth_of(const std::string& device, int threads) {
+#ifdef HEARTH_HAS_CUDA
+  if (device == "cuda") return cuda_read_bandwidth();
+#endif
+  (void)device;
+  return measure_read_bandwidth(threads);
+}
+
 int run(const std::vector<std::string>& words) {
   const bool help = !words.empty() && (words[0] == "--help" || words[0] == "-h");
   if (!help && (words.empty() || words[0] != "engine"))
@@ -120,7 +131,8 @@ int run(const std::vector<std::string>& words) {
   std::string command = "hearth bench";
   for (const std::string& w : words) command += " " + w;
   const std::string machine = machine_name();
-  const std::string isa = load.device.starts_with("ref") ? load.device : std::string(available_isas().front());
+  const std::string isa =
+      load.device.starts_with("ref") || load.device == "cuda" ? load.device : std::string(available_isas().front());
   if (table) {
     std::printf("%s, %s, %s; commit %s\n", machine.c_str(), isa.c_str(), model.path.c_str(), commit());
     std::printf("%-8s %7s %5s %9s %9s %9s %12s %10s %10s %6s\n", "test", "threads", "batch", "tok/s", "min", "max",
@@ -135,7 +147,7 @@ int run(const std::vector<std::string>& words) {
       Progress progress(true);
       engine = load_engine(model, ops, plan, load, progress);
     }
-    const double bandwidth = measure_read_bandwidth(n);
+    const double bandwidth = bandwidth_of(load.device, n);
     std::vector<BenchCase> cases;
     for (int b : batches) {
       for (int p : prompts) cases.push_back({true, p, b, 0});

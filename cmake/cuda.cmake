@@ -1,0 +1,23 @@
+# The CUDA backend: built when nvcc 13 or newer is found. The runtime is linked statically, and it loads the driver when it is
+# first asked: a program built here starts on a machine without one.
+option(HEARTH_CUDA "build the CUDA backend when nvcc is found" ON)
+set(HEARTH_CUDA_ARCHS "90a-real;121a-real;120-virtual" CACHE STRING "what its kernels are compiled for")
+set(HEARTH_HAS_CUDA OFF)
+if(HEARTH_CUDA AND NOT HEARTH_SANITIZE AND NOT HEARTH_FUZZ)
+  set(CMAKE_CUDA_ARCHITECTURES ${HEARTH_CUDA_ARCHS})
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
+      set(HEARTH_HAS_CUDA ON)
+      # CMake 3.25 does not know how nvcc 13 is asked for C++20.
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+      find_package(CUDAToolkit 13.0 REQUIRED)
+    else()
+      message(STATUS "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is older than 13.0: no CUDA backend")
+    endif()
+  endif()
+endif()
+message(STATUS "CUDA backend: ${HEARTH_HAS_CUDA}")
