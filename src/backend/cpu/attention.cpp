@@ -87,6 +87,9 @@ void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& 
   if (num_tiles == 0) return;
   const std::int64_t queries = most_rows * heads;
 
+  constexpr std::int64_t kRowsAhead = 8;  // positions of the same page, most often
+  const std::int64_t row_bytes = K * dtype_bytes(cache.k.dtype), slot_bytes = G * row_bytes;
+
   // Few tiles and long contexts: a thread takes one span of a tile, whose states wait to be joined. Otherwise all spans of a
   // tile, one after the other.
   const std::int64_t max_spans = (longest + kSpan - 1) / kSpan;
@@ -128,6 +131,10 @@ void CpuOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch& 
       for (std::int64_t j = 0; j < n; ++j) {
         const std::int64_t slot = table[page] * N + offset;
         const std::byte *kj = cache_row(cache.k, slot, g), *vj = cache_row(cache.v, slot, g);
+        for (std::int64_t line = 0; line < row_bytes; line += 64) {  // rows of a head lie apart: no stream to follow
+          __builtin_prefetch(kj + kRowsAhead * slot_bytes + line);
+          __builtin_prefetch(vj + kRowsAhead * slot_bytes + line);
+        }
         if (++offset == N) ++page, offset = 0;
         if (convert) {
           kernels_.widen(block + j * K, kj, cache.k.dtype, K);
