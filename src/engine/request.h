@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -12,6 +13,20 @@
 namespace hearth {
 
 enum class FinishReason { none, stop, length, abort, error };
+
+// As clients and metrics call it: "stop", "length", "abort", "error".
+constexpr std::string_view finish_reason_name(FinishReason finish) {
+  switch (finish) {
+    case FinishReason::stop:
+      return "stop";
+    case FinishReason::length:
+      return "length";
+    case FinishReason::error:
+      return "error";
+    default:
+      return "abort";
+  }
+}
 
 struct TokenLogprob {
   std::int32_t token = 0;

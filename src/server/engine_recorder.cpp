@@ -1,23 +1,6 @@
 #include "server/engine_recorder.h"
 
 namespace hearth {
-namespace {
-
-std::string_view reason_of(FinishReason finish) {
-  switch (finish) {
-    case FinishReason::stop:
-      return "stop";
-    case FinishReason::length:
-      return "length";
-    case FinishReason::error:
-      return "error";
-    default:
-      return "abort";
-  }
-}
-
-}  // namespace
-
 void EngineRecorder::on_step(const StepStats& s) {
   series_->observe(Metric::iteration_tokens_total, s.num_tokens);
   series_->add(Metric::prompt_tokens, s.num_prompt_tokens + s.num_cached_tokens);
@@ -38,7 +21,8 @@ void EngineRecorder::on_step(const StepStats& s) {
 }
 
 void EngineRecorder::on_request_done(const RequestStats& s) {
-  for (const ChoiceStats& choice : s.choices) series_->add(Metric::request_success, reason_of(choice.finish), 1);
+  for (const ChoiceStats& choice : s.choices)
+    series_->add(Metric::request_success, finish_reason_name(choice.finish), 1);
   series_->observe(Metric::request_prompt_tokens, s.num_prompt_tokens);
   series_->observe(Metric::request_prefill_kv_computed_tokens, s.num_prompt_tokens - s.num_cached_tokens);
   series_->observe(Metric::request_generation_tokens, s.num_generation_tokens());

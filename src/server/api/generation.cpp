@@ -285,17 +285,4 @@ void start_generation(ServerState& state, const ExchangePtr& exchange, Generatio
   std::make_shared<Generation>(state, exchange, std::move(input), std::move(answer))->start();
 }
 
-std::string_view finish_reason_name(FinishReason finish) {
-  switch (finish) {
-    case FinishReason::stop:
-      return "stop";
-    case FinishReason::length:
-      return "length";
-    case FinishReason::error:
-      return "error";
-    default:
-      return "abort";
-  }
-}
-
 }  // namespace hearth

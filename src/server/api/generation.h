@@ -57,6 +57,4 @@ struct GenerationInput {
 void start_generation(ServerState& state, const ExchangePtr& exchange, GenerationInput input,
                       std::unique_ptr<Answer> answer);
 
-std::string_view finish_reason_name(FinishReason finish);  // "stop", "length", "abort", "error"
-
 }  // namespace hearth
