@@ -105,10 +105,6 @@ void CudaOps::attention(Tensor out, Tensor q, const KvCache& cache, const Batch&
   a.max_blocks = batch.block_tables.dim(1);
   a.block_tokens = batch.block_tokens;
   a.scale = scale;
-  if (a.H / a.G > 16 || a.K > 256 || cache.k.dtype != cache.v.dtype)
-    throw StartupError("attention of " + std::to_string(a.H / a.G) + " query heads of width " + std::to_string(a.K) +
-                           " on one KV head is not offered on cuda",
-                       "attention", "use --device cpu");
   a.states = attention_.get<float>(*this, cuda::attend_scratch(a.T, a.H, a.max_blocks * a.block_tokens));
   cuda::attend(device_.stream(), a, cache.k.dtype);
 }

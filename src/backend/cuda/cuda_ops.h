@@ -5,7 +5,8 @@
 // Numbers   activations f32 between operations. Before a product with f8_e4m3 weights they are rounded to FP8 (fp8_128), with
 //           bf16 weights to bf16; sums in f32.
 // Memory    everything is taken by load_matrix, alloc and reserve; a step allocates nothing.
-// Errors    StartupError without a usable GPU; DeviceError when an operation fails on the device (it is lost then).
+// Errors    StartupError without a usable GPU, and from reserve() for a model beyond what the kernels take; std::runtime_error with
+//           the call's name when an operation fails on the device (it is lost then).
 // Threads   one caller at a time; kernels run in order on one stream.
 #pragma once
 

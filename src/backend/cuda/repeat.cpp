@@ -12,7 +12,10 @@ void CudaOps::forget_records() {
 }
 
 void CudaOps::repeat(std::span<const std::int64_t> key, const std::function<void()>& body) {
+  // Shapes come and go over months, and each record takes device memory.
+  constexpr std::size_t kMaxRecords = 64;
   const std::vector<std::int64_t> k(key.begin(), key.end());
+  if (records_.size() >= kMaxRecords && !records_.contains(k)) forget_records();
   if (records_[k].runs == 0) {
     body();
     records_[k].runs = 1;  // looked up anew: growing scratch forgets records

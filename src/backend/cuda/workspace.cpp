@@ -1,9 +1,12 @@
 // What steps need beside their tensors, planned from the largest step and taken before "ready".
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "backend/cuda/cuda_ops_impl.h"
 #include "backend/cuda/kernels/attention.h"
 #include "base/log.h"
+#include "base/status.h"
 #include "quant/format.h"
 
 namespace hearth {
@@ -41,6 +44,15 @@ std::size_t CudaOps::workspace_bytes(const StepShape& largest) {
 }
 
 void CudaOps::reserve(const StepShape& largest) {
+  const auto at_most = [](std::int64_t found, std::int64_t most, const char* what) {
+    if (found > most)
+      throw StartupError(fmt::format("{} {}, and the CUDA kernels take at most {}", found, what, most), "--device cuda",
+                         "use --device cpu");
+  };
+  at_most(largest.heads_per_kv_head, 16, "query heads share a KV head");
+  at_most(largest.head_dim, 256, "numbers make a head");
+  at_most(largest.experts, 1024, "experts are in a layer");
+  at_most(largest.active_experts, 32, "experts are active");
   reserved_ = false;
   each_scratch(largest, [&](Scratch& s, std::int64_t bytes) { s.get<std::byte>(*this, bytes); });
   reserved_ = true;
