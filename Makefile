@@ -43,7 +43,8 @@ e2e: build models ## end-to-end tests: the real program, the official client
 
 test: all models ## everything that a clean clone must pass
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
-	HEARTH=$(BUILD)/hearth $(PYTHON) -m pytest -q tests/e2e
+	@grep -h -B1 '^\[  SKIPPED \] .* ms)' $(BUILD)/Testing/Temporary/LastTest.log | grep -v '^--' || true
+	HEARTH=$(BUILD)/hearth $(PYTHON) -m pytest -q -rs tests/e2e
 
 asan: PRESET = debug
 tsan: PRESET = tsan
